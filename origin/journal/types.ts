@@ -1,0 +1,47 @@
+import type { Lsn } from "../../shared/ids/mod.ts";
+
+/** What the journal tells its one owner; called from the I/O completion, once per advance. */
+export interface JournalEvents {
+  /** Every entry ≤ `durable` is on the device. */
+  onDurable(durable: Lsn): void;
+  /** The shard failed closed: entries above the last durable one have an unknown outcome. */
+  onFailed(error: Error): void;
+}
+
+/** The write-ahead log on the ack path. One owner, one thread. */
+export interface Journal {
+  /** Random id of this journal, made when it is created; part of WELCOME. */
+  readonly id: string;
+  /** Highest LSN handed out. */
+  readonly reserved: Lsn;
+  /** Highest LSN known durable; `durable ≤ reserved`. */
+  readonly durable: Lsn;
+  /** What holds the bytes: "direct" | "buffered" | "memory"; shown in /readyz. */
+  readonly storage: string;
+  /**
+   * Takes one entry: copies `parts` (written back to back) into the current batch and returns its LSN. Never waits.
+   *
+   * @throws ForebayError `record_too_large` | `disk_full` | `journal_failed` | `shutting_down`, nothing taken
+   */
+  append(parts: readonly Uint8Array[]): Lsn;
+  /** Resolves when everything appended before is durable; rejects on failure. */
+  flush(): Promise<void>;
+  /** Flushes, releases handles, then the lock. */
+  close(): Promise<void>;
+  /** Exact counters since open, and gauges. */
+  stats(): JournalStats;
+}
+
+export interface JournalStats {
+  readonly entries: number;
+  readonly batches: number;
+  readonly syncs: number;
+  readonly bytesWritten: number;
+  readonly segments: number;
+  readonly bytesHeld: number;
+  readonly budgetBytes: number;
+  readonly failed: string | null;
+}
+
+/** Called for each recovered entry in LSN order, before the journal accepts appends. `bytes` is valid only during the call. */
+export type Replay = (lsn: Lsn, bytes: Uint8Array) => void;

@@ -1,0 +1,26 @@
+/** Header names in lower case, as node:http and Fetch present them. Durable Streams §11.2 and ours. */
+export const header = {
+  nextOffset: "stream-next-offset",
+  upToDate: "stream-up-to-date",
+  cursor: "stream-cursor",
+  closed: "stream-closed",
+  seq: "stream-seq",
+  ttl: "stream-ttl",
+  expiresAt: "stream-expires-at",
+  expectedOffset: "stream-expected-offset",
+  sseDataEncoding: "stream-sse-data-encoding",
+  producerId: "producer-id",
+  producerEpoch: "producer-epoch",
+  producerSeq: "producer-seq",
+  producerExpectedSeq: "producer-expected-seq",
+  producerReceivedSeq: "producer-received-seq",
+  ack: "forebay-ack",
+  position: "forebay-position",
+  batchId: "forebay-batch-id",
+} as const;
+
+export const streamPrefix = "/v1/stream/";
+export const ingestPrefix = "/v1/ingest/";
+export const acksPrefix = "/v1/acks/";
+export const framesPath = "/v1/frames";
+export const framesContentType = "application/vnd.forebay.frames";
