@@ -1,0 +1,135 @@
+import type { ErrorCode } from "../../shared/errors/mod.ts";
+import type { Frame, Hello, ProducerTag, RequestResult, Welcome } from "../../shared/frame/types.ts";
+import type { Lsn } from "../../shared/ids/mod.ts";
+
+/**
+ * The answer to one request, judged at once, to be sent when `lsn` is durable (DESIGN, output gate): success
+ * and refusal alike carry the LSN of the newest entry they were judged by.
+ */
+export interface Verdict {
+  readonly status: number;
+  /** The catalogue's code of a refusal, null for success. */
+  readonly code: ErrorCode | null;
+  readonly detail: string | null;
+  /** Response header fields as a flat list [name, value, …], names in lower case. */
+  readonly headers: readonly string[];
+  readonly lsn: Lsn;
+}
+
+export interface CreateRequest {
+  readonly path: string;
+  /** As sent; null means `application/octet-stream`. */
+  readonly contentType: string | null;
+  readonly ttlSeconds: number | null;
+  /** As sent (RFC 3339), already validated; with its time in ms. */
+  readonly expiresAt: { readonly text: string; readonly ms: number } | null;
+  readonly closed: boolean;
+  readonly body: Uint8Array;
+}
+
+export interface AppendRequest {
+  readonly path: string;
+  readonly contentType: string | null;
+  /** The body as it came. A JSON stream flattens one array level. Empty only with `close`. */
+  readonly body: Uint8Array;
+  readonly producer: ProducerTag | null;
+  readonly streamSeq: string | null;
+  readonly expectedOffset: string | null;
+  readonly close: boolean;
+}
+
+/** Ingest: records already split; a missing stream is created as `contentType` when `create`. */
+export interface IngestRequest {
+  readonly path: string;
+  readonly contentType: string;
+  readonly records: readonly Uint8Array[];
+  readonly producer: ProducerTag | null;
+  readonly create: boolean;
+}
+
+export interface StreamMeta {
+  readonly id: number;
+  readonly contentType: string;
+  readonly json: boolean;
+  readonly closed: boolean;
+  readonly tail: string;
+  readonly ttlSeconds: number | null;
+  readonly expiresAt: string | null;
+  /** Newest entry that changed the stream. */
+  readonly lsn: Lsn;
+}
+
+/** Durable records from an offset on, cut at a record boundary. Views, valid until the event loop turns. */
+export interface ReadBatch {
+  readonly records: readonly Uint8Array[];
+  /** Offset of the first record, and after the last. */
+  readonly start: string;
+  readonly next: string;
+  /** Nothing durable lies beyond `next`. */
+  readonly upToDate: boolean;
+  /** The stream is durably closed and `next` is its end. */
+  readonly closed: boolean;
+}
+
+export interface ListedStream extends StreamMeta {
+  readonly path: string;
+}
+
+/** Held by the gate until durable. One object per request, no closure needed: implement it on the request's own state. */
+export interface GateWaiter {
+  /** Everything the reply was judged by is durable. */
+  release(): void;
+  /** The commit failed: answer 503 `outcome_unknown`. */
+  fail(error: Error): void;
+}
+
+/** A follower of one stream (long-poll, SSE). Called after each durable advance, on close, delete and expiry. */
+export interface Follower {
+  onAdvance(): void;
+}
+
+/**
+ * The streams of one shard: pure decisions over in-memory state, entries into the journal, durable state out.
+ * All methods are synchronous. Refusals are verdicts, not exceptions; only `journal.append` failures (disk_full,
+ * journal_failed …) come as ForebayError, with nothing changed.
+ */
+export interface Streams {
+  create(request: CreateRequest): Verdict;
+  append(request: AppendRequest): Verdict;
+  ingest(request: IngestRequest): Verdict;
+  remove(path: string): Verdict;
+  /** Metadata by the newest reserved state, or a refusal (404/410) to be gated. Does not move a sliding TTL. */
+  meta(path: string): StreamMeta | Verdict;
+  /**
+   * Durable records from `offset` ("-1" = start). `touch` moves a sliding TTL (P4).
+   * A refusal: 404, 410, 400 bad_offset.
+   */
+  read(path: string, offset: string, options: { maxBytes: number; touch: boolean }): ReadBatch | Verdict;
+  list(prefix: string, after: string, limit: number): ListedStream[];
+  follow(path: string, follower: Follower): void;
+  unfollow(path: string, follower: Follower): void;
+  /** Calls `waiter.release` at once when `lsn` is durable, else when it becomes so, in order of `hold` calls. */
+  hold(lsn: Lsn, waiter: GateWaiter): void;
+  hello(hello: Hello): { readonly welcome: Welcome; readonly lsn: Lsn };
+  /** A direct frame: one result per request, in order. The reply waits for `lsn`. */
+  applyDirect(frame: Frame): { readonly results: readonly RequestResult[]; readonly lsn: Lsn };
+  /** An outbox frame: applied, a replay, or refused as a whole. */
+  applyFrame(frame: Frame):
+    | { readonly kind: "applied" | "replayed"; readonly fsn: number; readonly lsn: Lsn }
+    | { readonly kind: "refused"; readonly code: ErrorCode; readonly retryable: boolean; readonly expectedFsn: number; readonly message: string };
+  stats(): StreamsStats;
+}
+
+/** Ledger counters (DESIGN, promise 5), rebuilt by replay; gauges of now. */
+export interface StreamsStats {
+  readonly streams: number;
+  readonly recordsStored: number;
+  readonly bytesStored: number;
+  readonly recordsDeduplicated: number;
+  readonly recordsQuarantined: number;
+  readonly framesApplied: number;
+  readonly framesReplayed: number;
+  readonly producers: number;
+  readonly waiting: number;
+  readonly followers: number;
+}
