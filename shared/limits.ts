@@ -7,62 +7,64 @@ const KiB = 1024;
 const MiB = 1024 * KiB;
 const GiB = 1024 * MiB;
 
-export const limits = {
+class Limits {
   /** One record: a JSON value, a line or a body on the ingest path. */
-  recordBytesMax: 1 * MiB,
+  readonly recordBytesMax: number = 1 * MiB;
   /** A request body as it came over the wire, real bytes counted, chunked too. */
-  bodyBytesMax: 8 * MiB,
+  readonly bodyBytesMax: number = 8 * MiB;
   /** Records in one request. */
-  requestRecordsMax: 10_000,
+  readonly requestRecordsMax: number = 10_000;
   /** Nesting of a JSON value. */
-  jsonDepthMax: 64,
+  readonly jsonDepthMax: number = 64;
   /** All header fields of a request together. */
-  headerBytesMax: 16 * KiB,
+  readonly headerBytesMax: number = 16 * KiB;
   /** Request target. */
-  urlBytesMax: 8 * KiB,
+  readonly urlBytesMax: number = 8 * KiB;
   /** A normalised stream path, in UTF-8 bytes. */
-  streamPathBytesMax: 1024,
-  producerIdBytesMax: 256,
-  streamSeqBytesMax: 256,
+  readonly streamPathBytesMax: number = 1024;
+  readonly producerIdBytesMax: number = 256;
+  readonly streamSeqBytesMax: number = 256;
   /** Producers remembered per stream; a flood of fresh ids beyond it is refused. */
-  producersPerStreamMax: 1024,
-  producerIdleMsMax: 7 * 24 * 3600 * 1000,
-  contentTypeBytesMax: 256,
+  readonly producersPerStreamMax: number = 1024;
+  readonly producerIdleMsMax: number = 7 * 24 * 3600 * 1000;
+  readonly contentTypeBytesMax: number = 256;
 
   /** One frame, header included. Production rows of a Durable Object end at 2 MB. */
-  frameBytesMax: 1 * MiB,
+  readonly frameBytesMax: number = 1 * MiB;
   /** A batch closes at either of these. */
-  batchBytesTarget: 64 * KiB,
-  batchRecordsMax: 1000,
+  readonly batchBytesTarget: number = 64 * KiB;
+  readonly batchRecordsMax: number = 1000;
   /** Pending bytes of one Worker isolate; beyond it 503 `edge_overloaded`. */
-  pendingBytesMax: 16 * MiB,
+  readonly pendingBytesMax: number = 16 * MiB;
   /** How long a request waits for its batch, ms. */
-  batchWaitMsMax: 10_000,
-  flushAgeMs: 5,
-  flushAgeMsMax: 20,
+  readonly batchWaitMsMax: number = 10_000;
+  readonly flushAgeMs: number = 5;
+  readonly flushAgeMsMax: number = 20;
   /** Frames in one push POST. */
-  pushBytesMax: 4 * MiB,
-  outboxSoftBytes: 256 * MiB,
-  outboxHardBytes: 1 * GiB,
-  outboxBatchesMax: 10_000,
-  outboxBatchAgeMsMax: 10 * 60 * 1000,
+  readonly pushBytesMax: number = 4 * MiB;
+  readonly outboxSoftBytes: number = 256 * MiB;
+  readonly outboxHardBytes: number = 1 * GiB;
+  readonly outboxBatchesMax: number = 10_000;
+  readonly outboxBatchAgeMsMax: number = 10 * 60 * 1000;
 
   /** One journal entry. */
-  entryBytesMax: 9 * MiB,
-  journalBudgetBytes: 2 * GiB,
-  segmentBytes: 64 * MiB,
-  journalBatchBytesTarget: 256 * KiB,
-  journalBatchBytesMax: 1 * MiB,
-  journalBatchesInFlightMax: 4,
+  readonly entryBytesMax: number = 9 * MiB;
+  readonly journalBudgetBytes: number = 2 * GiB;
+  readonly segmentBytes: number = 64 * MiB;
+  readonly journalBatchBytesTarget: number = 256 * KiB;
+  readonly journalBatchBytesMax: number = 1 * MiB;
+  readonly journalBatchesInFlightMax: number = 4;
 
   /** One read response is cut at a record boundary beyond this; one larger record comes whole. */
-  readBytesMax: 4 * MiB,
-  longPollMs: 30_000,
-  sseLifetimeMs: 60_000,
+  readonly readBytesMax: number = 4 * MiB;
+  readonly longPollMs: number = 30_000;
+  readonly sseLifetimeMs: number = 60_000;
   /** Unsent bytes of one SSE reader before it is dropped to catch up later. */
-  sseBacklogBytesMax: 1 * MiB,
-  waitersMax: 100_000,
-} as const;
+  readonly sseBacklogBytesMax: number = 1 * MiB;
+  readonly waitersMax: number = 100_000;
+}
+
+export const limits: Limits = new Limits();
 
 const relations: readonly (readonly [boolean, string])[] = [
   [limits.recordBytesMax <= limits.bodyBytesMax, "recordBytesMax ≤ bodyBytesMax"],
