@@ -1,0 +1,53 @@
+import { fileURLToPath } from "node:url";
+import { cloudflareTest } from "@cloudflare/vitest-plugin";
+import { defineConfig } from "vitest/config";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+
+/** Suites that start processes run long when they are soaked; see .scripts/soak.mjs. */
+const soaking = process.env["FOREBAY_SOAK"] === "1";
+const minutes = Number(process.env["FOREBAY_SOAK_MINUTES"] ?? "10");
+const processTimeoutMs = soaking ? (minutes + 5) * 60_000 : 60_000;
+
+export default defineConfig({
+  root,
+  // Nothing of a run stays in the tree except under .build.
+  cacheDir: `${root}.build/vite`,
+  test: {
+    dangerouslyIgnoreUnhandledErrors: false,
+    passWithNoTests: false,
+    coverage: {
+      provider: "v8",
+      reportsDirectory: `${root}.build/coverage`,
+      include: ["shared/**/*.ts", "edge/**/*.ts", "origin/**/*.ts"],
+    },
+    projects: [
+      { extends: true, test: { name: "shared", include: ["test/shared/**/*.test.ts"] } },
+      {
+        extends: true,
+        // Forks: the native addon and file descriptors do not go well with threads.
+        test: { name: "origin", include: ["test/origin/**/*.test.ts"], pool: "forks" },
+      },
+      {
+        extends: true,
+        plugins: [cloudflareTest({ wrangler: { configPath: `${root}wrangler.toml` } })],
+        test: { name: "edge", include: ["test/edge/**/*.test.ts"] },
+      },
+      {
+        extends: true,
+        test: {
+          name: "e2e",
+          include: ["test/{e2e,crash,conformance}/**/*.test.ts"],
+          pool: "forks",
+          fileParallelism: false,
+          testTimeout: processTimeoutMs,
+          hookTimeout: processTimeoutMs,
+        },
+      },
+      {
+        extends: true,
+        test: { name: "repo", include: ["test/*.test.ts"], testTimeout: 60_000 },
+      },
+    ],
+  },
+});
