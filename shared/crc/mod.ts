@@ -1,0 +1,2 @@
+/** CRC-32C for both sides: frames, journal entries, runs. */
+export { crc32c } from "./crc32c.ts";
