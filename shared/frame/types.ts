@@ -81,10 +81,3 @@ export type LinkMessage =
   | { readonly type: "ack"; readonly ack: Ack }
   | { readonly type: "nack"; readonly nack: Nack }
   | { readonly type: "results"; readonly results: readonly RequestResult[] };
-
-/*
- * The codec (encode.ts, decode.ts):
- *   encodeMessage(message: LinkMessage): Uint8Array
- *   decodeMessages(body: Uint8Array): LinkMessage[]    throws ForebayError bad_frame | frame_too_large
- * Records of a decoded frame are views of `body`, not copies.
- */
