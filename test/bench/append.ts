@@ -1,0 +1,139 @@
+/**
+ * Durable 256-byte appends at 1, 8, 64 and 256 connections against the npm reference server, in memory and
+ * file-backed. All sides are up at once; every round visits each of them, ours twice (A/A).
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { cpuMicros } from "./cpu.ts";
+import { buildDir } from "./place.ts";
+import { startServer, type Server } from "./server.ts";
+import { pairedRatio, quartiles, rounded } from "./statistics.ts";
+import { wrk, type WrkResult } from "./wrk.ts";
+
+const rounds = 9;
+const seconds = 1;
+const connectionCounts = [1, 8, 64, 256] as const;
+const idleSeconds = 10;
+
+interface Sample extends WrkResult {
+  /** CPU of the server and of the client, per request, µs. */
+  readonly serverCpuUs: number;
+}
+
+/** Samples by side, then by number of connections, in the order of the rounds. */
+type Samples = Map<string, Map<number, Sample[]>>;
+
+async function createStream(server: Server, name: string): Promise<string> {
+  const url = `${server.url}/v1/stream/${name}`;
+  const answer = await fetch(url, {
+    method: "PUT",
+    headers: { "content-type": "application/octet-stream" },
+  });
+  if (answer.status !== 201) {
+    throw new Error(`${server.name} answered ${answer.status} to PUT ${url}`);
+  }
+  await answer.arrayBuffer();
+  return url;
+}
+
+async function measure(server: Server, url: string, connections: number): Promise<Sample> {
+  const before = cpuMicros(server.pid);
+  const result = await wrk({ url, connections, seconds, script: "append.lua" });
+  return { ...result, serverCpuUs: (cpuMicros(server.pid) - before) / result.requests };
+}
+
+async function runRounds(servers: readonly Server[]): Promise<Samples> {
+  const samples: Samples = new Map(servers.map((s) => [s.name, new Map()]));
+  for (let round = 0; round < rounds; round++) {
+    for (const connections of connectionCounts) {
+      // rotate the order, so that no side always runs after the same other
+      for (let i = 0; i < servers.length; i++) {
+        const server = servers[(i + round) % servers.length];
+        if (server !== undefined) {
+          const url = await createStream(server, `bench-${connections}-${round}`);
+          const ofSide = samples.get(server.name);
+          const list = ofSide?.get(connections) ?? [];
+          list.push(await measure(server, url, connections));
+          ofSide?.set(connections, list);
+        }
+      }
+    }
+    process.stderr.write(`round ${round + 1} of ${rounds}\n`);
+  }
+  return samples;
+}
+
+function column(samples: Samples, side: string, connections: number, key: keyof Sample): number[] {
+  return (samples.get(side)?.get(connections) ?? []).map((sample) => sample[key]);
+}
+
+function printTable(samples: Samples): void {
+  console.log("connections  side      appends/s  [q1 … q3]          p50 µs   p99 µs   server CPU µs");
+  for (const connections of connectionCounts) {
+    for (const side of samples.keys()) {
+      const rate = quartiles(column(samples, side, connections, "perSecond"));
+      const cell = (key: keyof Sample, width: number): string =>
+        quartiles(column(samples, side, connections, key)).median.toFixed(key === "serverCpuUs" ? 1 : 0).padStart(width);
+      const spread = `[${rate.q1.toFixed(0)} … ${rate.q3.toFixed(0)}]`;
+      console.log(
+        `${String(connections).padStart(11)}  ${side.padEnd(8)}  ${rate.median.toFixed(0).padStart(9)}  ${spread.padEnd(17)}  ${cell("p50Us", 7)}  ${cell("p99Us", 7)}  ${cell("serverCpuUs", 14)}`,
+      );
+    }
+  }
+}
+
+async function idleCpuPercent(server: Server): Promise<number> {
+  await new Promise((resolve) => setTimeout(resolve, 1000));
+  const before = cpuMicros(server.pid);
+  await new Promise((resolve) => setTimeout(resolve, idleSeconds * 1000));
+  return ((cpuMicros(server.pid) - before) / (idleSeconds * 1e6)) * 100;
+}
+
+async function echoRate(): Promise<number> {
+  const echo = await startServer("echo", "echo.ts");
+  try {
+    const rates: number[] = [];
+    for (let i = 0; i < 3; i++) {
+      rates.push((await wrk({ url: `${echo.url}/`, connections: 64, seconds, script: "append.lua" })).perSecond);
+    }
+    return quartiles(rates).median;
+  } finally {
+    await echo.stop();
+  }
+}
+
+export async function benchAppend(): Promise<void> {
+  const dir = mkdtempSync(join(buildDir(), "bench-append-"));
+  const servers: Server[] = [];
+  try {
+    servers.push(await startServer("ours", "origin.ts", [join(dir, "ours")]));
+    servers.push(await startServer("ours2", "origin.ts", [join(dir, "ours2")]));
+    servers.push(await startServer("memory", "reference.ts"));
+    servers.push(await startServer("file", "reference.ts", [join(dir, "file")]));
+    const echo = await echoRate();
+    const samples = await runRounds(servers);
+    printTable(samples);
+    const rate = (side: string): number[] => column(samples, side, 64, "perSecond");
+    const cpu = (side: string): number => quartiles(column(samples, side, 64, "serverCpuUs")).median;
+    const fastest = Math.max(...["ours", "memory", "file"].map((side) => quartiles(rate(side)).median));
+    console.log(`bare echo, 64 connections: ${echo.toFixed(0)}/s, ${(echo / fastest).toFixed(2)}× the fastest side`);
+    const [ours] = servers;
+    const ratios = {
+      memory64: rounded(pairedRatio(rate("ours"), rate("memory")).median),
+      file64: rounded(pairedRatio(rate("ours"), rate("file")).median),
+      aa64: rounded(pairedRatio(rate("ours"), rate("ours2")).median),
+    };
+    const counters = {
+      cpuUs64: rounded(cpu("ours")),
+      cpuUsMemory64: rounded(cpu("memory")),
+      cpuUsFile64: rounded(cpu("file")),
+      aa64: ratios.aa64,
+      idleCpuPercent: ours === undefined ? Number.NaN : rounded(await idleCpuPercent(ours)),
+      echoOverFastest: rounded(echo / fastest),
+    };
+    console.log(JSON.stringify({ bench: "append", ratios, counters }));
+  } finally {
+    await Promise.all(servers.map((server) => server.stop()));
+    rmSync(dir, { recursive: true, force: true });
+  }
+}

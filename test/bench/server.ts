@@ -1,0 +1,62 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { createInterface } from "node:readline";
+
+/** A server process under test, pinned to one core. */
+export interface Server {
+  readonly name: string;
+  readonly url: string;
+  readonly pid: number;
+  stop(): Promise<void>;
+}
+
+export const serverCore = "0";
+export const clientCore = "1";
+
+/**
+ * Starts `script` (under bench/servers) with Node on the server's core and waits for the one line in which it
+ * prints its URL.
+ */
+export async function startServer(
+  name: string,
+  script: string,
+  args: readonly string[] = [],
+): Promise<Server> {
+  const path = new URL(`servers/${script}`, import.meta.url).pathname;
+  const child = spawn("taskset", ["-c", serverCore, process.execPath, path, ...args], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const url = await firstLine(child, name);
+  const { pid } = child;
+  if (pid === undefined) {
+    throw new Error(`${name} has no pid`);
+  }
+  return { name, url, pid, stop: () => stop(child) };
+}
+
+async function firstLine(child: ChildProcess, name: string): Promise<string> {
+  if (child.stdout === null) {
+    throw new Error(`${name} has no stdout`);
+  }
+  for await (const line of createInterface({ input: child.stdout })) {
+    if (line.startsWith("http://")) {
+      child.stdout.resume();
+      return line;
+    }
+  }
+  throw new Error(`${name} ended before it printed its URL`);
+}
+
+function stop(child: ChildProcess): Promise<void> {
+  return new Promise((resolve) => {
+    if (child.exitCode !== null || child.signalCode !== null) {
+      resolve();
+      return;
+    }
+    const force = setTimeout(() => child.kill("SIGKILL"), 5000);
+    child.once("exit", () => {
+      clearTimeout(force);
+      resolve();
+    });
+    child.kill("SIGTERM");
+  });
+}
