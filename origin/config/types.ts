@@ -1,4 +1,4 @@
-/** What one origin process is started with. Every value is already checked (`loadConfig`). */
+/** What one origin process is started with. Every value is already checked (`resolveSettings`). */
 export interface OriginConfig {
   /** Address bound. Anything but a loopback address needs `key`. */
   readonly host: string;
@@ -24,3 +24,41 @@ export interface OriginConfig {
 }
 
 export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
+
+/** Every setting by its name in `forebay.toml`. */
+export interface Settings {
+  readonly host: string;
+  readonly port: number;
+  /** As given; relative to the working directory (or to the file that says so). */
+  readonly data: string;
+  readonly key: string | null;
+  readonly allowedOrigins: readonly string[];
+  readonly longPollMs: number;
+  readonly sseLifetimeMs: number;
+  readonly journalBudgetBytes: number;
+  readonly segmentBytes: number;
+  readonly storeBytesMax: number;
+  readonly maxConnections: number;
+  readonly logLevel: LogLevel;
+  readonly edge: boolean;
+  readonly edgeHost: string;
+  readonly edgePort: number;
+  readonly edgeRegion: string;
+  readonly url: string;
+}
+
+export type SettingName = keyof Settings;
+
+/** Where a value came from. */
+export type Source =
+  | { readonly kind: "flag"; readonly flag: string }
+  | { readonly kind: "env"; readonly variable: string }
+  | { readonly kind: "file"; readonly path: string }
+  | { readonly kind: "default" };
+
+export interface Resolved {
+  readonly values: Settings;
+  readonly sources: Readonly<Record<SettingName, Source>>;
+  /** The TOML file that was read, if any. */
+  readonly file: string | null;
+}
