@@ -59,7 +59,8 @@ export function run(command, args, env = toolEnvironment()) {
  */
 export function capture(command, args, env = toolEnvironment()) {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { cwd: root, env, stdio: ["ignore", "pipe", "pipe"] });
+    const options = { cwd: root, env: { ...env, NO_COLOR: "1" } };
+    const child = spawn(command, args, { ...options, stdio: ["ignore", "pipe", "pipe"] });
     let output = "";
     const take = (/** @type {Buffer} */ chunk) => {
       output += chunk.toString();

@@ -57,7 +57,7 @@ async function installPackages() {
   const startedAt = Date.now();
   console.log("setup: installing packages (npm ci) …");
   // Development packages too, whatever NODE_ENV says: `npm start` itself needs wrangler.
-  const args = ["ci", "--include=dev", "--no-audit", "--no-fund"];
+  const args = ["ci", "--include=dev", "--no-audit", "--no-fund", "--loglevel=error"];
   const code = await run("npm", args, outerEnvironment());
   if (code !== 0) {
     console.error(`setup: npm ci ended with ${code}; see its message above`);
@@ -86,7 +86,9 @@ async function installPrograms(/** @type {Need[]} */ missing) {
   const packages = missing.flatMap((need) => need.packages);
   const names = missing.map((need) => need.program).join(", ");
   if (process.getuid?.() !== 0 || !isInstalled("apt-get")) {
-    console.error(`setup: ${names} not found; on Debian: sudo apt-get install ${packages.join(" ")}`);
+    console.error(
+      `setup: ${names} not found; on Debian: sudo apt-get install ${packages.join(" ")}`,
+    );
     return;
   }
   console.log(`setup: installing ${packages.join(" ")} (apt-get) …`);
