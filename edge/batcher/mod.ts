@@ -1,0 +1,5 @@
+/**
+ * The leaderless batcher: requests of one isolate share flights to one target. lane.ts says how and why; writers.ts holds
+ * the lanes.
+ */
+export { Writers, type Buffered, type OutboxPlace, type WritersStats } from "./writers.ts";

@@ -1,0 +1,78 @@
+import { ForebayError } from "../../shared/errors/mod.ts";
+import { limits } from "../../shared/limits.ts";
+import type { Clock } from "../../shared/ports/mod.ts";
+import { type OriginLink, type OriginReach, reason, unreachable } from "../uplink/mod.ts";
+import { requestFields, responseFields } from "./fields.ts";
+
+/** One request to be answered by the origin. */
+export interface Forwarding {
+  readonly request: Request;
+  /** Normalised path and the query as it came, `?` included, without the key. */
+  readonly target: string;
+  /** A body already read and counted, or null. */
+  readonly body: Uint8Array<ArrayBuffer> | null;
+  readonly link: OriginLink;
+}
+
+/** The longest wait for an answer's header: a long-poll's time and some. The body may take as long as it likes. */
+const headerMsMax = limits.longPollMs + 10_000;
+
+/** Passes requests to the origin and streams the answers back, unbuffered and uncached. */
+export class Reader {
+  readonly #clock: Clock;
+  readonly #reach: OriginReach;
+
+  constructor(clock: Clock, reach: OriginReach) {
+    this.#clock = clock;
+    this.#reach = reach;
+  }
+
+  /**
+   * The origin's answer, its status, ETag and body unchanged. When the client goes away the runtime cancels the body and
+   * with it the request to the origin.
+   *
+   * @throws ForebayError `origin_unreachable`; for a method that changes something `outcome_unknown` once it was sent
+   */
+  async forward({ request, target, body, link }: Forwarding): Promise<Response> {
+    const safe = request.method === "GET" || request.method === "HEAD";
+    if (!safe) {
+      await this.#reach.ensure(link);
+    }
+    const upstream = await this.#answered(safe, (signal) =>
+      fetch(link.url + target, {
+        method: request.method,
+        headers: requestFields(request.headers, link.key),
+        body: body === null || body.length === 0 ? null : body,
+        redirect: "manual",
+        cache: "no-store",
+        signal,
+      }),
+    );
+    this.#reach.heard();
+    const headers = responseFields(upstream.headers, link.url, new URL(request.url).origin);
+    if (upstream.status === 204 || upstream.status === 304 || request.method === "HEAD") {
+      await upstream.body?.cancel();
+      return new Response(null, { status: upstream.status, headers });
+    }
+    return new Response(upstream.body, { status: upstream.status, headers });
+  }
+
+  async #answered(safe: boolean, send: (signal: AbortSignal) => Promise<Response>): Promise<Response> {
+    const abort = new AbortController();
+    const timer = this.#clock.after(headerMsMax, () => {
+      abort.abort(new Error(`no answer within ${headerMsMax} ms`));
+    });
+    try {
+      return await send(abort.signal);
+    } catch (error) {
+      this.#reach.lost();
+      throw safe ? unreachable(error) : unknownOutcome(error);
+    } finally {
+      timer.cancel();
+    }
+  }
+}
+
+function unknownOutcome(cause: unknown): ForebayError {
+  return new ForebayError("outcome_unknown", `the origin's reply was lost (${reason(cause)})`, { cause });
+}

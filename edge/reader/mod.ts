@@ -1,0 +1,2 @@
+/** Reads, and the writes that are not coalesced: passed to the origin, streamed back. */
+export { Reader, type Forwarding } from "./forward.ts";
