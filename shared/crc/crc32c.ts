@@ -41,7 +41,10 @@ export function crc32c(bytes: Uint8Array, seed = 0): number {
   for (; i < wordsEnd; i += 8) {
     const low =
       crc ^
-      (at(bytes, i) | (at(bytes, i + 1) << 8) | (at(bytes, i + 2) << 16) | (at(bytes, i + 3) << 24));
+      (at(bytes, i) |
+        (at(bytes, i + 1) << 8) |
+        (at(bytes, i + 2) << 16) |
+        (at(bytes, i + 3) << 24));
     crc =
       at(t, 1792 | (low & 0xff)) ^
       at(t, 1536 | ((low >>> 8) & 0xff)) ^

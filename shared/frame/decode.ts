@@ -73,13 +73,24 @@ function decodeControl(type: number | undefined, r: MessagePackReader): LinkMess
       r.version();
       return {
         type: "welcome",
-        welcome: { journalId: r.string(), buffer: r.string(), durableFsn: r.uint(), latestBoot: r.uint() },
+        welcome: {
+          journalId: r.string(),
+          buffer: r.string(),
+          durableFsn: r.uint(),
+          latestBoot: r.uint(),
+        },
       };
     case messageType.ack:
       r.tuple(5, "ACK");
       return {
         type: "ack",
-        ack: { buffer: r.string(), epoch: r.string(), received: r.uint(), durable: r.uint(), replicated: r.uint() },
+        ack: {
+          buffer: r.string(),
+          epoch: r.string(),
+          received: r.uint(),
+          durable: r.uint(),
+          replicated: r.uint(),
+        },
       };
     case messageType.nack:
       return { type: "nack", nack: decodeNack(r) };
@@ -104,7 +115,15 @@ function decodeNack(r: MessagePackReader): Nack {
   const message = r.string();
   return knownCode(code)
     ? { buffer, epoch, fsn, code, retryable, expectedFsn, message }
-    : { buffer, epoch, fsn, code: "internal", retryable: true, expectedFsn, message: `${code}: ${message}` };
+    : {
+        buffer,
+        epoch,
+        fsn,
+        code: "internal",
+        retryable: true,
+        expectedFsn,
+        message: `${code}: ${message}`,
+      };
 }
 
 function decodeResults(r: MessagePackReader): RequestResult[] {
@@ -115,7 +134,12 @@ function decodeResults(r: MessagePackReader): RequestResult[] {
     const code = r.stringOrNil();
     const detail = r.stringOrNil();
     const headers = decodeHeaders(r);
-    results.push({ status, code: code === null || knownCode(code) ? code : "internal", detail, headers });
+    results.push({
+      status,
+      code: code === null || knownCode(code) ? code : "internal",
+      detail,
+      headers,
+    });
   }
   return results;
 }

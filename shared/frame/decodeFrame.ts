@@ -1,7 +1,13 @@
 import { ForebayError } from "../errors/mod.ts";
 import { badFrame, MessagePackReader } from "./reader.ts";
 import { frameBytesMaxOf, prefixBytes } from "./size.ts";
-import { frameFlag, requestFlag, type Frame, type FrameRequest, type ProducerTag } from "./types.ts";
+import {
+  frameFlag,
+  requestFlag,
+  type Frame,
+  type FrameRequest,
+  type ProducerTag,
+} from "./types.ts";
 
 /** A request whose records, `count` of them, are still to be taken. */
 interface OpenRequest {
@@ -76,7 +82,11 @@ function decodeRequest(r: MessagePackReader, streams: readonly string[]): OpenRe
   const producer = decodeProducer(r);
   const streamSeq = r.stringOrNil();
   const records: Uint8Array[] = [];
-  return { count, records, request: { stream, flags, acceptedAt, contentType, producer, streamSeq, records } };
+  return {
+    count,
+    records,
+    request: { stream, flags, acceptedAt, contentType, producer, streamSeq, records },
+  };
 }
 
 function decodeProducer(r: MessagePackReader): ProducerTag | null {
@@ -92,7 +102,12 @@ function decodeProducer(r: MessagePackReader): ProducerTag | null {
   return null;
 }
 
-function takeRecords(body: Uint8Array, view: DataView, start: number, open: readonly OpenRequest[]): void {
+function takeRecords(
+  body: Uint8Array,
+  view: DataView,
+  start: number,
+  open: readonly OpenRequest[],
+): void {
   const end = view.byteLength;
   let at = start;
   for (const { count, records } of open) {
@@ -113,7 +128,10 @@ function takeRecords(body: Uint8Array, view: DataView, start: number, open: read
 function checkSize(bytes: number, flags: number): void {
   const bytesMax = frameBytesMaxOf(flags);
   if (bytes > bytesMax) {
-    throw new ForebayError("frame_too_large", `the frame has ${bytes} bytes, the limit is ${bytesMax}`);
+    throw new ForebayError(
+      "frame_too_large",
+      `the frame has ${bytes} bytes, the limit is ${bytesMax}`,
+    );
   }
 }
 

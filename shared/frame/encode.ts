@@ -80,7 +80,16 @@ function encodeFrame(frame: Frame): Uint8Array<ArrayBuffer> {
     streams.push(frame.voidReason);
   }
   const { flags, buffer, epoch, boot, fsn } = frame;
-  const header = encoder.encodeSharedRef([frameVersion, flags, buffer, epoch, boot, fsn, streams, requests]);
+  const header = encoder.encodeSharedRef([
+    frameVersion,
+    flags,
+    buffer,
+    epoch,
+    boot,
+    fsn,
+    streams,
+    requests,
+  ]);
   const out = newMessage(4 + header.length + recordsBytes, frameBytesMaxOf(flags));
   putU32(out, prefixBytes, header.length);
   out.set(header, prefixBytes + 4);
@@ -92,7 +101,17 @@ function requestFields(request: FrameRequest, index: number): readonly unknown[]
   const { records, flags, acceptedAt, contentType, producer, streamSeq } = request;
   return producer === null
     ? [index, records.length, flags, acceptedAt, contentType, null, 0, 0, streamSeq]
-    : [index, records.length, flags, acceptedAt, contentType, producer.id, producer.epoch, producer.seq, streamSeq];
+    : [
+        index,
+        records.length,
+        flags,
+        acceptedAt,
+        contentType,
+        producer.id,
+        producer.epoch,
+        producer.seq,
+        streamSeq,
+      ];
 }
 
 function putRecords(out: Uint8Array, start: number, requests: readonly FrameRequest[]): void {
@@ -109,7 +128,10 @@ function putRecords(out: Uint8Array, start: number, requests: readonly FrameRequ
 function newMessage(bodyBytes: number, bytesMax: number): Uint8Array<ArrayBuffer> {
   const bytes = prefixBytes + bodyBytes;
   if (bytes > bytesMax) {
-    throw new ForebayError("frame_too_large", `the frame would have ${bytes} bytes, the limit is ${bytesMax}`);
+    throw new ForebayError(
+      "frame_too_large",
+      `the frame would have ${bytes} bytes, the limit is ${bytesMax}`,
+    );
   }
   return new Uint8Array(bytes);
 }

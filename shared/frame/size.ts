@@ -13,7 +13,8 @@ const utf8BytesPerUnit = 3;
  * An outbox frame without its requests, at most: prefix, header length, version and flags, buffer and epoch (the
  * shapes of a position: 38 and 32 ASCII characters), boot and FSN, the two list tags.
  */
-const emptyFrameBytes = prefixBytes + 4 + 1 + 2 + (stringTagBytes + 38) + (stringTagBytes + 32) + 18 + 10;
+const emptyFrameBytes =
+  prefixBytes + 4 + 1 + 2 + (stringTagBytes + 38) + (stringTagBytes + 32) + 18 + 10;
 
 /** Array tag, stream index, number of records, flags, acceptedAt, producer epoch and seq. */
 const requestFixedBytes = 1 + 5 + 5 + 1 + 9 + 9 + 9;

@@ -2,7 +2,14 @@ import type { ErrorCode } from "../errors/mod.ts";
 
 export const frameVersion = 1;
 
-export const messageType = { hello: 1, frame: 2, welcome: 17, ack: 18, nack: 19, results: 20 } as const;
+export const messageType = {
+  hello: 1,
+  frame: 2,
+  welcome: 17,
+  ack: 18,
+  nack: 19,
+  results: 20,
+} as const;
 export const frameFlag = { direct: 1, void: 2 } as const;
 export const requestFlag = { create: 1, json: 2 } as const;
 
