@@ -1,0 +1,4 @@
+/** The origin's real clock, randomness and end of turn; simulated ones live in `test/`. */
+export { clock } from "./clock.ts";
+export { random } from "./random.ts";
+export { endOfTurn } from "./turn.ts";
