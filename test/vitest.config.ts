@@ -9,6 +9,11 @@ const soaking = process.env["FOREBAY_SOAK"] === "1";
 const minutes = Number(process.env["FOREBAY_SOAK_MINUTES"] ?? "10");
 const processTimeoutMs = soaking ? (minutes + 5) * 60_000 : 60_000;
 
+// miniflare and wrangler ask nothing of the network, however vitest was started.
+process.env["CLOUDFLARE_CF_FETCH_ENABLED"] ??= "false";
+process.env["WRANGLER_SEND_METRICS"] ??= "false";
+process.env["WRANGLER_HIDE_BANNER"] ??= "true";
+
 export default defineConfig({
   root,
   // Nothing of a run stays in the tree except under .build.
@@ -39,7 +44,9 @@ export default defineConfig({
           name: "e2e",
           include: ["test/{e2e,crash,conformance}/**/*.test.ts"],
           pool: "forks",
+          // One file at a time, after everything else: they start servers and measure them.
           fileParallelism: false,
+          sequence: { groupOrder: 1 },
           testTimeout: processTimeoutMs,
           hookTimeout: processTimeoutMs,
         },
