@@ -85,6 +85,7 @@ const rows = {
   data_locked: [500, "Another process holds the data directory"],
   journal_corrupt: [500, "The journal is damaged"],
   key_required: [500, "A public address needs a key"],
+  edge_failed: [500, "The edge beside the origin did not start, or ended"],
 } as const;
 
 export type ErrorCode = keyof typeof rows;
@@ -108,4 +109,5 @@ export const exitCodes: Partial<Record<ErrorCode, number>> = {
   data_locked: 75,
   journal_corrupt: 65,
   disk_full: 74,
+  edge_failed: 70,
 };
