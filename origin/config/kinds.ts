@@ -71,12 +71,12 @@ export function duration(min: number, max: number): Kind<number> {
   };
 }
 
-export function text(pattern: RegExp, accepts: string): Kind<string> {
+export function matching(pattern: RegExp, accepts: string): Kind<string> {
   return { fromText: asItIs, schema: z.string().regex(pattern), accepts };
 }
 
 /** Text, or null when it was never given. */
-export function optionalText(pattern: RegExp, accepts: string): Kind<string | null> {
+export function optionalMatching(pattern: RegExp, accepts: string): Kind<string | null> {
   return { fromText: asItIs, schema: z.string().regex(pattern), accepts };
 }
 

@@ -4,10 +4,10 @@ import {
   durationText,
   list,
   oneOf,
-  optionalText,
+  optionalMatching,
   size,
   sizeText,
-  text,
+  matching,
   wholeNumber,
   yesOrNo,
   type Kind,
@@ -50,9 +50,9 @@ const MiB = 1024 * KiB;
 const GiB = 1024 * MiB;
 const TiB = 1024 * GiB;
 
-const address = text(/^[0-9A-Za-z.:_-]+$/, "an address or host name such as 127.0.0.1");
+const address = matching(/^[0-9A-Za-z.:_-]+$/, "an address or host name such as 127.0.0.1");
 const port = wholeNumber(0, 65_535);
-const anyText = text(/^[^\0]+$/, "a path");
+const anyText = matching(/^[^\0]+$/, "a path");
 
 /**
  * The one table of settings. Flags, environment variables, TOML keys, `--help` and `config print` are derived
@@ -81,7 +81,7 @@ export const table: { readonly [K in SettingName]: Setting<Settings[K]> } = {
     help: "directory of everything that is stored",
   }),
   key: setting<string | null>({
-    kind: optionalText(
+    kind: optionalMatching(
       /^[!#-&(-_a-~]{1,512}$/,
       "1 to 512 visible ASCII characters without spaces or quotes",
     ),
@@ -97,8 +97,8 @@ export const table: { readonly [K in SettingName]: Setting<Settings[K]> } = {
     kind: list(/^(?:\*|https?:\/\/[^\s/,]+)$/, "web origins such as https://app.example, or *"),
     variable: "FOREBAY_ALLOWED_ORIGINS",
     flag: "--allowed-origins",
-    fallback: ["*"],
-    help: "web origins that browsers may come from",
+    fallback: [],
+    help: "web origins whose pages may call; pages served from this machine always may",
     show: (value) => value.join(",") || "none",
   }),
   longPollMs: setting({
@@ -137,7 +137,7 @@ export const table: { readonly [K in SettingName]: Setting<Settings[K]> } = {
     kind: size(1 * MiB, 1024 * TiB),
     variable: "FOREBAY_STORE_BYTES_MAX",
     flag: "--store-bytes-max",
-    fallback: 4 * GiB,
+    fallback: limits.storeBytesMax,
     help: "bytes of records that may be kept; beyond it writes get 503 store_full",
     show: sizeText,
   }),
@@ -160,7 +160,7 @@ export const table: { readonly [K in SettingName]: Setting<Settings[K]> } = {
     variable: "FOREBAY_EDGE",
     flag: "--edge",
     fallback: true,
-    help: "run the edge beside the origin; --no-edge leaves it out",
+    help: "whether the edge runs beside the origin",
   }),
   edgeHost: setting({
     kind: address,
@@ -177,14 +177,17 @@ export const table: { readonly [K in SettingName]: Setting<Settings[K]> } = {
     help: "port of the edge; 0 takes a free one",
   }),
   edgeRegion: setting({
-    kind: text(/^[a-z0-9-]{1,32}$/, "1 to 32 of a–z, 0–9 and -"),
+    kind: matching(/^[a-z0-9-]{1,32}$/, "1 to 32 of a–z, 0–9 and -"),
     variable: "FOREBAY_EDGE_REGION",
     flag: "--edge-region",
     fallback: "local",
     help: "region in the names of the edge's outboxes",
   }),
   url: setting({
-    kind: text(/^https?:\/\/[^\s/]+(?:\/[^\s?#]*)?$/, "an address such as http://127.0.0.1:4437"),
+    kind: matching(
+      /^https?:\/\/[^\s/]+(?:\/[^\s?#]*)?$/,
+      "an address such as http://127.0.0.1:4437",
+    ),
     variable: "FOREBAY_URL",
     flag: "--url",
     fallback: "http://127.0.0.1:4437",
