@@ -84,6 +84,7 @@ const rows = {
   data_unwritable: [500, "The data directory cannot be written"],
   data_locked: [500, "Another process holds the data directory"],
   journal_corrupt: [500, "The journal is damaged"],
+  format_unsupported: [500, "The data is in a format of a newer version"],
   key_required: [500, "A public address needs a key"],
   edge_failed: [500, "The edge beside the origin did not start, or ended"],
 } as const;
@@ -108,6 +109,7 @@ export const exitCodes: Partial<Record<ErrorCode, number>> = {
   data_unwritable: 73,
   data_locked: 75,
   journal_corrupt: 65,
+  format_unsupported: 65,
   disk_full: 74,
   edge_failed: 70,
 };
