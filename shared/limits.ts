@@ -28,6 +28,12 @@ class Limits {
   readonly producersPerStreamMax: number = 1024;
   readonly producerIdleMsMax: number = 7 * 24 * 3600 * 1000;
   readonly contentTypeBytesMax: number = 256;
+  /** Bytes of records the store may hold, what it sets aside for growth included. */
+  readonly storeBytesMax: number = 2 * GiB;
+  /** By how much an edge's clock may be behind the origin's when the two are compared; NTP keeps both far closer. */
+  readonly edgeClockSkewMsMax: number = 1000;
+  /** Paths whose last life's end is remembered, so that late records of it are told from new ones. */
+  readonly endsRememberedMax: number = 65_536;
 
   /** One frame, header included. Production rows of a Durable Object end at 2 MB. */
   readonly frameBytesMax: number = 1 * MiB;

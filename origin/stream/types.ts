@@ -1,5 +1,11 @@
 import type { ErrorCode } from "../../shared/errors/mod.ts";
-import type { Frame, Hello, ProducerTag, RequestResult, Welcome } from "../../shared/frame/types.ts";
+import type {
+  Frame,
+  Hello,
+  ProducerTag,
+  RequestResult,
+  Welcome,
+} from "../../shared/frame/types.ts";
 import type { Lsn } from "../../shared/ids/mod.ts";
 
 /**
@@ -59,8 +65,18 @@ export interface StreamMeta {
   readonly lsn: Lsn;
 }
 
+export interface ReadOptions {
+  /** Payload bytes; one larger record comes whole. */
+  readonly maxBytes: number;
+  /** Moves a sliding TTL (P4). */
+  readonly touch: boolean;
+  /** The stream's id as an earlier answer gave it: refuses (410) when the path is another stream by now. */
+  readonly id?: number;
+}
+
 /** Durable records from an offset on, cut at a record boundary. Views, valid until the event loop turns. */
 export interface ReadBatch {
+  readonly id: number;
   readonly records: readonly Uint8Array[];
   /** Offset of the first record, and after the last. */
   readonly start: string;
@@ -69,6 +85,8 @@ export interface ReadBatch {
   readonly upToDate: boolean;
   /** The stream is durably closed and `next` is its end. */
   readonly closed: boolean;
+  /** The stream's creation. Durable unless the stream was made just now: then the answer must wait for it. */
+  readonly lsn: Lsn;
 }
 
 export interface ListedStream extends StreamMeta {
@@ -101,10 +119,10 @@ export interface Streams {
   /** Metadata by the newest reserved state, or a refusal (404/410) to be gated. Does not move a sliding TTL. */
   meta(path: string): StreamMeta | Verdict;
   /**
-   * Durable records from `offset` ("-1" = start). `touch` moves a sliding TTL (P4).
-   * A refusal: 404, 410, 400 bad_offset.
+   * Durable records from `offset` ("-1" = start, "now" = behind the last durable one).
+   * A refusal: 404, 410, 400 bad_offset with the durable tail in Stream-Next-Offset (P11).
    */
-  read(path: string, offset: string, options: { maxBytes: number; touch: boolean }): ReadBatch | Verdict;
+  read(path: string, offset: string, options: ReadOptions): ReadBatch | Verdict;
   list(prefix: string, after: string, limit: number): ListedStream[];
   follow(path: string, follower: Follower): void;
   unfollow(path: string, follower: Follower): void;
@@ -114,20 +132,31 @@ export interface Streams {
   /** A direct frame: one result per request, in order. The reply waits for `lsn`. */
   applyDirect(frame: Frame): { readonly results: readonly RequestResult[]; readonly lsn: Lsn };
   /** An outbox frame: applied, a replay, or refused as a whole. */
-  applyFrame(frame: Frame):
+  applyFrame(
+    frame: Frame,
+  ):
     | { readonly kind: "applied" | "replayed"; readonly fsn: number; readonly lsn: Lsn }
-    | { readonly kind: "refused"; readonly code: ErrorCode; readonly retryable: boolean; readonly expectedFsn: number; readonly message: string };
+    | {
+        readonly kind: "refused";
+        readonly code: ErrorCode;
+        readonly retryable: boolean;
+        readonly expectedFsn: number;
+        readonly message: string;
+      };
   stats(): StreamsStats;
 }
 
 /** Ledger counters (DESIGN, promise 5), rebuilt by replay; gauges of now. */
 export interface StreamsStats {
   readonly streams: number;
+  /** Records ever stored in streams, the quarantine stream not counted. */
   readonly recordsStored: number;
   readonly bytesStored: number;
+  /** Records of outbox frames that were stored before. */
   readonly recordsDeduplicated: number;
   readonly recordsQuarantined: number;
   readonly framesApplied: number;
+  /** Frames acknowledged again, since start: they leave no trace to rebuild it from. */
   readonly framesReplayed: number;
   readonly producers: number;
   readonly waiting: number;

@@ -1,0 +1,3 @@
+/** The store: records by stream and number. */
+export { ResidentStore } from "./resident.ts";
+export type { RecordRange, RecordStore } from "./types.ts";

@@ -1,0 +1,210 @@
+import { invariant } from "../../shared/errors/mod.ts";
+import { type Lsn, lsn as toLsn } from "../../shared/ids/mod.ts";
+import { limits } from "../../shared/limits.ts";
+import type { RecordStore } from "../store/mod.ts";
+import {
+  type AdvanceOp,
+  type AppendOp,
+  type CreateOp,
+  type EndOp,
+  type HelloOp,
+  type Op,
+  opKind,
+  type TouchOp,
+} from "./entry.ts";
+import { admitSeq } from "./producer.ts";
+import {
+  isIdle,
+  type OutboxEpoch,
+  quarantinePath,
+  recordTime,
+  type ShardState,
+  type StreamState,
+  streamOf,
+} from "./state.ts";
+import type { TouchedStreams } from "./touched.ts";
+
+/** What an op changes. */
+export interface Target {
+  readonly state: ShardState;
+  readonly store: RecordStore;
+  readonly touched: TouchedStreams;
+}
+
+/**
+ * The one way the state of the streams changes, live and at replay: the state after op n depends on the
+ * state before and the op alone, never on the clock (J25).
+ */
+export function apply(target: Target, op: Op, lsn: Lsn): void {
+  switch (op.kind) {
+    case opKind.append:
+      applyAppend(target, op, lsn);
+      return;
+    case opKind.create:
+      applyCreate(target, op, lsn);
+      return;
+    case opKind.delete:
+    case opKind.expire:
+      applyEnd(target, op, lsn);
+      return;
+    case opKind.touch:
+      applyTouch(target, op);
+      return;
+    case opKind.hello:
+      applyHello(target, op, lsn);
+      return;
+    case opKind.advance:
+      applyAdvance(target, op, lsn);
+      return;
+  }
+}
+
+function applyHello({ state }: Target, op: HelloOp, lsn: Lsn): void {
+  const epoch = epochOf(state, op.buffer, op.epoch);
+  epoch.helloBoot = Math.max(epoch.helloBoot, op.boot);
+  epoch.lsn = lsn;
+  const outbox = state.outboxes.get(op.buffer);
+  if (outbox !== undefined && op.boot >= outbox.boot) {
+    outbox.epoch = op.epoch;
+    outbox.boot = op.boot;
+  }
+}
+
+function applyAdvance({ state }: Target, op: AdvanceOp, lsn: Lsn): void {
+  const epoch = epochOf(state, op.buffer, op.epoch);
+  invariant(op.fsn === epoch.fsn + 1, "frames of an outbox epoch are applied without gaps");
+  epoch.fsn = op.fsn;
+  epoch.frameBoot = Math.max(epoch.frameBoot, op.boot);
+  epoch.lsn = lsn;
+  state.counters.framesApplied += 1;
+  state.counters.recordsDeduplicated += op.deduplicated;
+}
+
+function applyCreate({ state, touched }: Target, op: CreateOp, lsn: Lsn): void {
+  invariant(!state.byPath.has(op.path), "a path has one living stream");
+  invariant(op.id > state.lastId, "stream ids rise");
+  const stream = streamOf(op, state.ends.get(op.path)?.at ?? 0, lsn);
+  state.lastId = op.id;
+  state.byPath.set(op.path, stream);
+  state.byId.set(op.id, stream);
+  state.ends.delete(op.path);
+  touched.push(lsn, stream);
+}
+
+function applyAppend({ state, store, touched }: Target, op: AppendOp, lsn: Lsn): void {
+  const stream = living(state, op.id);
+  invariant(!stream.closed, "nothing follows a close");
+  const { records } = op;
+  const counters = state.counters;
+  let bytes = 0;
+  for (let i = 0; i < records.length; i++) {
+    bytes += records[i]?.length ?? 0;
+  }
+  if (records.length > 0) {
+    store.append(op.id, records);
+    stream.record += records.length;
+    stream.byte += bytes;
+    if (stream.path === quarantinePath) {
+      counters.recordsQuarantined += records.length;
+    } else {
+      counters.recordsStored += records.length;
+      counters.bytesStored += bytes;
+    }
+  }
+  const time = recordTime(stream, op.time);
+  stream.lastTime = time;
+  if (op.producer !== null) {
+    applyProducer(state, stream, op.producer, time);
+  }
+  if (op.streamSeq !== null) {
+    stream.streamSeq = op.streamSeq;
+  }
+  if (op.close) {
+    stream.closed = true;
+  }
+  if (stream.ttlSeconds !== null) {
+    moveDeadline(stream, time);
+  }
+  stream.lsn = lsn;
+  touched.push(lsn, stream);
+}
+
+function applyProducer(
+  state: ShardState,
+  stream: StreamState,
+  tag: { readonly id: string; readonly epoch: number; readonly seq: number },
+  time: number,
+): void {
+  const producers = (stream.producers ??= new Map());
+  const known = producers.get(tag.id);
+  if (known !== undefined && !isIdle(known, time)) {
+    admitSeq(known, tag, time);
+    return;
+  }
+  if (known === undefined) {
+    if (producers.size >= limits.producersPerStreamMax) {
+      state.counters.producers -= evictIdle(stream, time);
+    }
+    state.counters.producers += 1;
+  }
+  producers.set(tag.id, admitSeq(undefined, tag, time));
+}
+
+function evictIdle(stream: StreamState, time: number): number {
+  let evicted = 0;
+  for (const [id, producer] of stream.producers ?? []) {
+    if (isIdle(producer, time)) {
+      stream.producers?.delete(id);
+      evicted += 1;
+    }
+  }
+  return evicted;
+}
+
+function applyEnd({ state, touched }: Target, op: EndOp, lsn: Lsn): void {
+  const stream = living(state, op.id);
+  stream.ended = true;
+  stream.lsn = lsn;
+  state.endLsn = lsn;
+  state.byPath.delete(stream.path);
+  state.byId.delete(stream.id);
+  state.counters.producers -= stream.producers?.size ?? 0;
+  state.ends.set(stream.path, { at: op.time });
+  if (state.ends.size > limits.endsRememberedMax) {
+    for (const oldest of state.ends.keys()) {
+      state.ends.delete(oldest);
+      break;
+    }
+  }
+  touched.push(lsn, stream);
+}
+
+function applyTouch({ state }: Target, op: TouchOp): void {
+  moveDeadline(living(state, op.id), op.time);
+}
+
+function moveDeadline(stream: StreamState, time: number): void {
+  const deadline = time + (stream.ttlSeconds ?? 0) * 1000;
+  stream.writtenDeadline = Math.max(stream.writtenDeadline, deadline);
+  stream.deadline = Math.max(stream.deadline, deadline);
+}
+
+function living(state: ShardState, id: AppendOp["id"]): StreamState {
+  const stream = state.byId.get(id);
+  invariant(stream !== undefined, "an op names a living stream");
+  return stream;
+}
+
+function epochOf(state: ShardState, buffer: string, epoch: string): OutboxEpoch {
+  let outbox = state.outboxes.get(buffer);
+  if (outbox === undefined) {
+    outbox = { epoch, boot: 0, epochs: new Map() };
+    state.outboxes.set(buffer, outbox);
+  }
+  let known = outbox.epochs.get(epoch);
+  if (known === undefined) {
+    known = { fsn: 0, helloBoot: 0, frameBoot: 0, lsn: toLsn(0) };
+    outbox.epochs.set(epoch, known);
+  }
+  return known;
+}

@@ -1,0 +1,257 @@
+import type { ProducerTag } from "../../shared/frame/types.ts";
+import { type StreamId, streamId } from "../../shared/ids/mod.ts";
+import { corrupt, EntryReader, type EntryWriter } from "./bytes.ts";
+
+/*
+ * The ops of a journal entry and their bytes. FORMAT.md is the layout's authority.
+ */
+
+export const opKind = {
+  create: 1,
+  append: 2,
+  delete: 3,
+  expire: 4,
+  touch: 5,
+  hello: 6,
+  advance: 7,
+} as const;
+
+export interface CreateOp {
+  readonly kind: 1;
+  readonly id: StreamId;
+  readonly path: string;
+  readonly contentType: string;
+  readonly ttlSeconds: number | null;
+  readonly expiresAt: { readonly text: string; readonly ms: number } | null;
+  readonly createdAt: number;
+  readonly closed: boolean;
+}
+
+export interface AppendOp {
+  readonly kind: 2;
+  readonly id: StreamId;
+  readonly time: number;
+  readonly producer: ProducerTag | null;
+  readonly streamSeq: string | null;
+  /** The edge's clock, for what came in an outbox frame; null otherwise. */
+  readonly acceptedAt: number | null;
+  readonly records: readonly Uint8Array[];
+  readonly close: boolean;
+}
+
+/** The life of a stream ends: deleted, or expired. */
+export interface EndOp {
+  readonly kind: 3 | 4;
+  readonly id: StreamId;
+  readonly time: number;
+}
+
+export interface TouchOp {
+  readonly kind: 5;
+  readonly id: StreamId;
+  readonly time: number;
+}
+
+export interface HelloOp {
+  readonly kind: 6;
+  readonly buffer: string;
+  readonly epoch: string;
+  readonly boot: number;
+}
+
+export interface AdvanceOp {
+  readonly kind: 7;
+  readonly buffer: string;
+  readonly epoch: string;
+  readonly boot: number;
+  readonly fsn: number;
+  readonly deduplicated: number;
+}
+
+export type Op = CreateOp | AppendOp | EndOp | TouchOp | HelloOp | AdvanceOp;
+
+const entryVersion = 1;
+const createFlag = { ttl: 1, expiresAt: 2, closed: 4 } as const;
+const appendFlag = { producer: 1, streamSeq: 2, close: 4, accepted: 8 } as const;
+
+/** What a stream is created as when a key may create it and the request names no type. */
+export const jsonType = "application/json";
+
+/** A stream without TTL and Expires-At, open. */
+export function newStream(id: number, path: string, contentType: string, now: number): CreateOp {
+  return {
+    kind: opKind.create,
+    id: streamId(id),
+    path,
+    contentType,
+    ttlSeconds: null,
+    expiresAt: null,
+    createdAt: now,
+    closed: false,
+  };
+}
+
+/** Begins an entry in `to`; its ops follow by `writeOp`. */
+export function beginEntry(to: EntryWriter): void {
+  to.begin();
+  to.u8(entryVersion);
+}
+
+export function writeOp(to: EntryWriter, op: Op): void {
+  to.u8(op.kind);
+  switch (op.kind) {
+    case opKind.append:
+      writeAppend(to, op);
+      return;
+    case opKind.create:
+      writeCreate(to, op);
+      return;
+    case opKind.delete:
+    case opKind.expire:
+    case opKind.touch:
+      to.uint(op.id);
+      to.time(op.time);
+      return;
+    case opKind.hello:
+      to.text(op.buffer);
+      to.text(op.epoch);
+      to.uint(op.boot);
+      return;
+    case opKind.advance:
+      to.text(op.buffer);
+      to.text(op.epoch);
+      to.uint(op.boot);
+      to.uint(op.fsn);
+      to.uint(op.deduplicated);
+      return;
+  }
+}
+
+function writeCreate(to: EntryWriter, op: CreateOp): void {
+  to.u8(
+    (op.ttlSeconds === null ? 0 : createFlag.ttl) |
+      (op.expiresAt === null ? 0 : createFlag.expiresAt) |
+      (op.closed ? createFlag.closed : 0),
+  );
+  to.uint(op.id);
+  to.time(op.createdAt);
+  to.text(op.path);
+  to.text(op.contentType);
+  if (op.ttlSeconds !== null) {
+    to.uint(op.ttlSeconds);
+  }
+  if (op.expiresAt !== null) {
+    to.time(op.expiresAt.ms);
+    to.text(op.expiresAt.text);
+  }
+}
+
+function writeAppend(to: EntryWriter, op: AppendOp): void {
+  to.u8(
+    (op.producer === null ? 0 : appendFlag.producer) |
+      (op.streamSeq === null ? 0 : appendFlag.streamSeq) |
+      (op.close ? appendFlag.close : 0) |
+      (op.acceptedAt === null ? 0 : appendFlag.accepted),
+  );
+  to.uint(op.id);
+  to.time(op.time);
+  if (op.producer !== null) {
+    to.text(op.producer.id);
+    to.uint(op.producer.epoch);
+    to.uint(op.producer.seq);
+  }
+  if (op.streamSeq !== null) {
+    to.text(op.streamSeq);
+  }
+  if (op.acceptedAt !== null) {
+    to.time(op.acceptedAt);
+  }
+  const records = op.records;
+  to.uint(records.length);
+  for (const record of records) {
+    to.uint(record.length);
+  }
+  for (const record of records) {
+    to.bytes(record);
+  }
+}
+
+/**
+ * The ops of an entry. Records are views of `bytes`.
+ *
+ * @throws ForebayError `journal_corrupt`
+ */
+export function decodeEntry(bytes: Uint8Array): Op[] {
+  const from = new EntryReader(bytes);
+  const version = from.u8();
+  if (version !== entryVersion) {
+    throw corrupt(`is of version ${version}; this build reads version ${entryVersion}`);
+  }
+  const ops: Op[] = [];
+  do {
+    ops.push(readOp(from));
+  } while (!from.done);
+  return ops;
+}
+
+function readOp(from: EntryReader): Op {
+  const kind = from.u8();
+  switch (kind) {
+    case opKind.create:
+      return readCreate(from);
+    case opKind.append:
+      return readAppend(from);
+    case opKind.delete:
+    case opKind.expire:
+    case opKind.touch:
+      return { kind, id: streamId(from.uint()), time: from.time() };
+    case opKind.hello:
+      return { kind, buffer: from.text(), epoch: from.text(), boot: from.uint() };
+    case opKind.advance:
+      return {
+        kind,
+        buffer: from.text(),
+        epoch: from.text(),
+        boot: from.uint(),
+        fsn: from.uint(),
+        deduplicated: from.uint(),
+      };
+    default:
+      throw corrupt(`holds an op of unknown kind ${kind}`);
+  }
+}
+
+function readCreate(from: EntryReader): CreateOp {
+  const flags = from.u8();
+  const id = streamId(from.uint());
+  const createdAt = from.time();
+  const path = from.text();
+  const contentType = from.text();
+  const ttlSeconds = (flags & createFlag.ttl) === 0 ? null : from.uint();
+  let expiresAt: CreateOp["expiresAt"] = null;
+  if ((flags & createFlag.expiresAt) !== 0) {
+    const ms = from.time();
+    expiresAt = { ms, text: from.text() };
+  }
+  const closed = (flags & createFlag.closed) !== 0;
+  return { kind: opKind.create, id, path, contentType, ttlSeconds, expiresAt, createdAt, closed };
+}
+
+function readAppend(from: EntryReader): AppendOp {
+  const flags = from.u8();
+  const id = streamId(from.uint());
+  const time = from.time();
+  let producer: ProducerTag | null = null;
+  if ((flags & appendFlag.producer) !== 0) {
+    producer = { id: from.text(), epoch: from.uint(), seq: from.uint() };
+  }
+  const streamSeq = (flags & appendFlag.streamSeq) === 0 ? null : from.text();
+  const acceptedAt = (flags & appendFlag.accepted) === 0 ? null : from.time();
+  const lengths: number[] = [];
+  for (let left = from.count(); left > 0; left--) {
+    lengths.push(from.uint());
+  }
+  const records = lengths.map((length) => from.bytes(length));
+  const close = (flags & appendFlag.close) !== 0;
+  return { kind: opKind.append, id, time, producer, streamSeq, acceptedAt, records, close };
+}

@@ -1,0 +1,17 @@
+/** The streams: what requests do to them, what is durable of them, and who waits for it. */
+export { quarantinePath, reservedPrefix } from "./state.ts";
+export { createStreams, type OwnedStreams, type StreamsOptions } from "./streams.ts";
+export type {
+  AppendRequest,
+  CreateRequest,
+  Follower,
+  GateWaiter,
+  IngestRequest,
+  ListedStream,
+  ReadBatch,
+  ReadOptions,
+  StreamMeta,
+  Streams,
+  StreamsStats,
+  Verdict,
+} from "./types.ts";

@@ -1,0 +1,107 @@
+import { formatOffset, parseOffset } from "../../shared/protocol/offset.ts";
+import { header } from "../../shared/protocol/headers.ts";
+import type { Shard } from "./shard.ts";
+import type { StreamState } from "./state.ts";
+import type { ListedStream, ReadBatch, ReadOptions, StreamMeta, Verdict } from "./types.ts";
+import { notFound, refuse, tailOf } from "./verdict.ts";
+
+export function meta(shard: Shard, path: string): StreamMeta | Verdict {
+  const stream = shard.find(path, shard.clock.now());
+  return stream === undefined ? notFound(path, shard.state.endLsn) : metaOf(stream);
+}
+
+function metaOf(stream: StreamState): StreamMeta {
+  return {
+    id: stream.id,
+    contentType: stream.contentType,
+    json: stream.json,
+    closed: stream.closed,
+    tail: tailOf(stream),
+    ttlSeconds: stream.ttlSeconds,
+    expiresAt: stream.expiresAt?.text ?? null,
+    lsn: stream.lsn,
+  };
+}
+
+/** Durable records only: what the tail beyond them will be is not told before it is sure. */
+export function read(
+  shard: Shard,
+  path: string,
+  offset: string,
+  options: ReadOptions,
+): ReadBatch | Verdict {
+  const now = shard.clock.now();
+  const stream = shard.find(path, now);
+  if (stream === undefined) {
+    return notFound(path, shard.state.endLsn);
+  }
+  const { id } = options;
+  if (id !== undefined && id !== stream.id) {
+    const detail = `${JSON.stringify(path)} is another stream now: ${id} was followed by ${stream.id}`;
+    return refuse("stream_gone", detail, stream.createdLsn);
+  }
+  const from = startOf(shard, stream, offset);
+  if (from === undefined) {
+    const tail = formatOffset(stream.durableRecord, stream.durableByte);
+    const detail = `offset ${JSON.stringify(offset.slice(0, 64))} is none of this stream, whose tail is ${tail}`;
+    return refuse("bad_offset", detail, stream.createdLsn, [header.nextOffset, tail]);
+  }
+  if (options.touch) {
+    shard.touch(stream, now);
+  }
+  return batch(shard, stream, from, options.maxBytes);
+}
+
+/** The record at which `offset` points; undefined when it is malformed, past the tail or within a record. */
+function startOf(shard: Shard, stream: StreamState, offset: string): number | undefined {
+  if (offset === "-1") {
+    return 0;
+  }
+  if (offset === "now") {
+    return stream.durableRecord;
+  }
+  const parsed = parseOffset(offset);
+  if (parsed === undefined || parsed.record > stream.durableRecord) {
+    return undefined;
+  }
+  return shard.store.position(stream.id, parsed.record) === parsed.byte ? parsed.record : undefined;
+}
+
+function batch(shard: Shard, stream: StreamState, from: number, maxBytes: number): ReadBatch {
+  const { store } = shard;
+  const to = stream.durableRecord;
+  const records = from === to ? [] : store.read(stream.id, { from, to, maxBytes });
+  const next = from + records.length;
+  const upToDate = next === to;
+  return {
+    id: stream.id,
+    records,
+    start: formatOffset(from, store.position(stream.id, from)),
+    next: formatOffset(next, store.position(stream.id, next)),
+    upToDate,
+    closed: upToDate && stream.durableClosed,
+    lsn: stream.createdLsn,
+  };
+}
+
+/** Living streams below `prefix` behind `after`, by path. */
+export function list(shard: Shard, prefix: string, after: string, limit: number): ListedStream[] {
+  const now = shard.clock.now();
+  const paths: string[] = [];
+  for (const path of shard.state.byPath.keys()) {
+    if (path > after && path.startsWith(prefix)) {
+      paths.push(path);
+    }
+  }
+  const listed: ListedStream[] = [];
+  for (const path of paths.sort()) {
+    if (listed.length >= limit) {
+      break;
+    }
+    const stream = shard.find(path, now);
+    if (stream !== undefined) {
+      listed.push({ path, ...metaOf(stream) });
+    }
+  }
+  return listed;
+}
