@@ -1,0 +1,95 @@
+import type { Context } from "./context.ts";
+import { SseChunk, type SseFormat } from "./sseEncoding.ts";
+import type { Follower } from "../stream/mod.ts";
+
+/** A reader at the tail of a stream. */
+export interface TailReader {
+  /** New records, or the end. Called once per advance with the same chunk for every reader. */
+  onChunk(chunk: SseChunk): void;
+  /** The stream is gone (deleted, expired, made anew). */
+  onGone(): void;
+}
+
+/** One read of the live path; a reader further behind catches up by itself. */
+const pieceBytesMax = 256 * 1024;
+
+/** The readers at one stream's tail. It follows the stream as one, so that an advance is read and encoded once. */
+class Channel implements Follower {
+  readonly readers = new Set<TailReader>();
+  readonly #context: Context;
+  readonly #path: string;
+  readonly #streamId: number;
+  readonly #format: SseFormat;
+  #offset: string;
+
+  constructor(context: Context, at: TailPlace) {
+    this.#context = context;
+    this.#path = at.path;
+    this.#streamId = at.streamId;
+    this.#format = at.format;
+    this.#offset = at.offset;
+  }
+
+  onAdvance(): void {
+    const { streams } = this.#context;
+    for (;;) {
+      const options = { maxBytes: pieceBytesMax, touch: true, id: this.#streamId };
+      const batch = streams.read(this.#path, this.#offset, options);
+      if ("status" in batch) {
+        this.#each((reader) => reader.onGone());
+        return;
+      }
+      if (batch.records.length === 0 && !batch.closed) {
+        return;
+      }
+      this.#offset = batch.next;
+      const chunk = new SseChunk(batch, this.#format);
+      this.#each((reader) => reader.onChunk(chunk));
+      if (batch.upToDate) {
+        return;
+      }
+    }
+  }
+
+  /** Readers leave while they are told: a copy is walked. */
+  #each(tell: (reader: TailReader) => void): void {
+    for (const reader of [...this.readers]) {
+      tell(reader);
+    }
+  }
+}
+
+/** Live fan-out: all readers at the tail of one stream share each chunk (DESIGN, Reads). */
+export class Fanout {
+  readonly #channels = new Map<string, Channel>();
+
+  join(context: Context, reader: TailReader, at: TailPlace): void {
+    const key = channelKey(at);
+    let channel = this.#channels.get(key);
+    if (channel === undefined) {
+      channel = new Channel(context, at);
+      this.#channels.set(key, channel);
+      context.streams.follow(at.path, channel);
+    }
+    channel.readers.add(reader);
+  }
+
+  leave(context: Context, reader: TailReader, at: TailPlace): void {
+    const key = channelKey(at);
+    const channel = this.#channels.get(key);
+    if (channel?.readers.delete(reader) === true && channel.readers.size === 0) {
+      this.#channels.delete(key);
+      context.streams.unfollow(at.path, channel);
+    }
+  }
+}
+
+/** Where a reader stands: at the durable tail of one life of a stream. */
+export interface TailPlace {
+  readonly path: string;
+  readonly streamId: number;
+  readonly format: SseFormat;
+  readonly offset: string;
+}
+
+const channelKey = (at: TailPlace): string => `${at.streamId}:${at.path}`;

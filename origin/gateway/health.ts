@@ -1,0 +1,33 @@
+import type { Exchange } from "./exchange.ts";
+import { jsonReply, type Reply } from "./reply.ts";
+
+/** `GET /livez`: the process answers. */
+export function livez(exchange: Exchange): Reply {
+  exchange.route = "health";
+  return jsonReply(200, { status: "ok" });
+}
+
+/** `GET /readyz`: whether writes are taken, what holds them, and why not. */
+export function readyz(exchange: Exchange): Reply {
+  exchange.route = "health";
+  const { context } = exchange;
+  const { storage, journalId, reserved, durable, journal } = context.status();
+  const reason = journal.failed ?? (context.closing ? "shutting down" : null);
+  const body = {
+    status: reason === null ? "ready" : "failed",
+    reason,
+    ack: context.durableAck,
+    storage,
+    journal: {
+      id: journalId,
+      state: journal.failed === null ? "open" : "failed",
+      reserved,
+      durable,
+      segments: journal.segments,
+      bytesHeld: journal.bytesHeld,
+      budgetBytes: journal.budgetBytes,
+    },
+    streams: context.streams.stats().streams,
+  };
+  return jsonReply(reason === null ? 200 : 503, body);
+}

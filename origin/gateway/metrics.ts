@@ -1,0 +1,129 @@
+import { Counter, Gauge, Registry } from "prom-client";
+import type { Context } from "./context.ts";
+import type { Exchange } from "./exchange.ts";
+import type { Reply } from "./reply.ts";
+
+/** One number published under one name; read when somebody asks. */
+interface Series {
+  readonly name: string;
+  readonly help: string;
+  readonly kind: "counter" | "gauge";
+  readonly read: (context: Context) => number;
+}
+
+const counter = (name: string, help: string, read: Series["read"]): Series => ({
+  name: `forebay_${name}_total`,
+  help,
+  kind: "counter",
+  read,
+});
+const gauge = (name: string, help: string, read: Series["read"]): Series => ({
+  name: `forebay_${name}`,
+  help,
+  kind: "gauge",
+  read,
+});
+
+const series: readonly Series[] = [
+  counter("body_bytes_in", "Bytes of request bodies taken", (c) => c.counters.bodyBytesIn),
+  counter("read_bytes_out", "Bytes of records answered", (c) => c.counters.readBytesOut),
+  counter("unacknowledged", "Appends answered ack=none", (c) => c.counters.unacknowledged),
+  counter(
+    "unacknowledged_refused",
+    "Appends answered ack=none and refused afterwards",
+    (c) => c.counters.unacknowledgedRefused,
+  ),
+  counter("records_received", "Records that came to ingest", (c) => c.counters.recordsReceived),
+  counter(
+    "records_refused",
+    "Records ingest refused at the door",
+    (c) => c.counters.recordsRefusedAtDoor,
+  ),
+  counter("frames_received", "Frames that came in", (c) => c.counters.framesReceived),
+  counter("frames_refused", "Frames answered NACK", (c) => c.counters.framesRefused),
+  counter("sse_lagged", "Times an SSE reader fell behind the tail", (c) => c.counters.sseLagged),
+  counter("records_stored", "Records stored", (c) => c.streams.stats().recordsStored),
+  counter("bytes_stored", "Bytes of records stored", (c) => c.streams.stats().bytesStored),
+  counter(
+    "records_deduplicated",
+    "Records not stored again",
+    (c) => c.streams.stats().recordsDeduplicated,
+  ),
+  counter(
+    "records_quarantined",
+    "Records put into quarantine",
+    (c) => c.streams.stats().recordsQuarantined,
+  ),
+  counter("frames_applied", "Outbox frames applied", (c) => c.streams.stats().framesApplied),
+  counter("frames_replayed", "Outbox frames known already", (c) => c.streams.stats().framesReplayed),
+  counter("journal_entries", "Entries written", (c) => c.status().journal.entries),
+  counter("journal_batches", "Batches committed", (c) => c.status().journal.batches),
+  counter("journal_syncs", "Synchronous writes", (c) => c.status().journal.syncs),
+  counter("journal_bytes", "Bytes written to the journal", (c) => c.status().journal.bytesWritten),
+  gauge("journal_failed", "1 when the journal failed", (c) =>
+    c.status().journal.failed === null ? 0 : 1,
+  ),
+  gauge("journal_held_bytes", "Bytes of segments held", (c) => c.status().journal.bytesHeld),
+  gauge("journal_budget_bytes", "Bytes allowed", (c) => c.status().journal.budgetBytes),
+  gauge("journal_segments", "Segments held", (c) => c.status().journal.segments),
+  gauge("lsn_reserved", "Highest LSN handed out", (c) => c.status().reserved),
+  gauge("lsn_durable", "Highest LSN on the device", (c) => c.status().durable),
+  gauge("streams", "Streams that exist", (c) => c.streams.stats().streams),
+  gauge("producers", "Producers remembered", (c) => c.streams.stats().producers),
+  gauge("gate_waiting", "Answers held by the output gate", (c) => c.streams.stats().waiting),
+  gauge("followers", "Followers of streams", (c) => c.streams.stats().followers),
+  gauge("requests_waiting", "Requests that wait", (c) => c.waiting),
+  gauge("body_held_bytes", "Bytes of bodies being received", (c) => c.held.held),
+];
+
+/** The registry of one gateway. Counts live elsewhere as plain numbers; `collect` copies them when asked. */
+export function metricsRegistry(context: Context): Registry {
+  const registry = new Registry();
+  const registers = [registry];
+  for (const { name, help, kind, read } of series) {
+    if (kind === "gauge") {
+      new Gauge({
+        name,
+        help,
+        registers,
+        collect() {
+          this.set(read(context));
+        },
+      });
+    } else {
+      new Counter({
+        name,
+        help,
+        registers,
+        collect() {
+          this.reset();
+          this.inc(read(context));
+        },
+      });
+    }
+  }
+  new Counter({
+    name: "forebay_requests_total",
+    help: "Answers by route and class of status",
+    labelNames: ["route", "status"],
+    registers,
+    collect() {
+      this.reset();
+      for (const [route, status, count] of context.counters.answers()) {
+        this.inc({ route, status }, count);
+      }
+    },
+  });
+  return registry;
+}
+
+/** `GET /metrics` in the Prometheus text format. */
+export async function metricsReply(exchange: Exchange, registry: Registry): Promise<Reply> {
+  exchange.route = "metrics";
+  const body = await registry.metrics();
+  return {
+    status: 200,
+    headers: ["content-type", registry.contentType, "cache-control", "no-store"],
+    body,
+  };
+}

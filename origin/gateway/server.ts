@@ -1,0 +1,142 @@
+import { createServer, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import {
+  ForebayError,
+  problemContentType,
+  problemJson,
+  type ErrorCode,
+} from "../../shared/errors/mod.ts";
+import { limits } from "../../shared/limits.ts";
+import { securityHeaders } from "../../shared/protocol/mod.ts";
+import type { Context } from "./context.ts";
+import type { Dispatch } from "./dispatch.ts";
+import { ForebayIncoming } from "./incoming.ts";
+
+/** The parser counts URL and fields together; each is checked by itself afterwards (exchange.ts). */
+const parserBytesMax = limits.urlBytesMax + limits.headerBytesMax + 1024;
+
+/** The listening server with its timeouts and caps. */
+export function httpServer(context: Context, dispatch: Dispatch): Server {
+  const { settings } = context;
+  const server = createServer({
+    IncomingMessage: ForebayIncoming,
+    maxHeaderSize: parserBytesMax,
+    // Checked in exchange.ts, where it gets an answer with a code.
+    requireHostHeader: false,
+    headersTimeout: settings.headersTimeoutMs,
+    requestTimeout: settings.requestTimeoutMs,
+    keepAliveTimeout: settings.keepAliveTimeoutMs,
+    // node:http's own timer, the only periodic one of the process: it enforces the two timeouts above.
+    connectionsCheckingInterval: settings.timeoutCheckMs,
+  });
+  server.maxConnections = settings.maxConnections;
+  // Bytes are bounded; fields beyond a count would be dropped without a word.
+  server.maxHeadersCount = 0;
+  server.on("request", (request, response) => dispatch.onRequest(request, response, false));
+  server.on("checkContinue", (request, response) => dispatch.onRequest(request, response, true));
+  // Other expectations may be ignored (RFC 9110 §10.1.1).
+  server.on("checkExpectation", (request, response) => dispatch.onRequest(request, response, false));
+  server.on("clientError", (error, socket) => onClientError(error, socket as Socket));
+  return server;
+}
+
+/** @throws ForebayError `port_taken` | `config_invalid`; resolves to the port */
+export function listen(server: Server, host: string, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once("error", (error) => reject(listenError(error, host, port)));
+    server.listen(port, host, () => {
+      server.removeAllListeners("error");
+      resolve((server.address() as AddressInfo).port);
+    });
+  });
+}
+
+function listenError(error: Error, host: string, port: number): ForebayError {
+  const code = "code" in error ? String(error.code) : "";
+  if (code === "EADDRINUSE") {
+    const message = `port ${port} of ${host} is taken by another process; choose one with --port, or 0 for any free one`;
+    return new ForebayError("port_taken", message, { cause: error });
+  }
+  if (code === "EACCES") {
+    const message = `this user may not bind port ${port}; choose one from 1024 on with --port`;
+    return new ForebayError("port_taken", message, { cause: error });
+  }
+  const message = `cannot listen on ${host}:${port} (${code}); --host names an address of this machine`;
+  return new ForebayError("config_invalid", message, { cause: error });
+}
+
+/** What the parser itself refuses, answered as far as an answer can still be told from another one. */
+function onClientError(error: Error & { code?: string; rawPacket?: Buffer }, socket: Socket): void {
+  if (!socket.writable || answerPending(socket)) {
+    socket.destroy();
+    return;
+  }
+  const { code, detail } = refusalFor(error);
+  const body = problemJson(code, detail);
+  const { status } = new ForebayError(code, detail);
+  const fields = {
+    ...securityHeaders,
+    "content-type": problemContentType,
+    "content-length": String(Buffer.byteLength(body)),
+    connection: "close",
+  };
+  const head = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.end(`HTTP/1.1 ${status} ${reasons[status] ?? "Bad Request"}\r\n${head.join("")}\r\n${body}`);
+  // What is still coming is not read any more; without this the socket would wait for its end.
+  socket.destroySoon();
+}
+
+const reasons: Readonly<Record<number, string>> = {
+  408: "Request Timeout",
+  413: "Content Too Large",
+  414: "URI Too Long",
+  431: "Request Header Fields Too Large",
+};
+
+/**
+ * Whether an answer to a complete request is due or has begun on this socket. One written now would be taken for
+ * it. (`_httpMessage` is node:http's own way to know; its own handler of this event looks there too.)
+ */
+function answerPending(socket: Socket): boolean {
+  const { _httpMessage: response } = socket as { _httpMessage?: ServerResponse | null };
+  return response !== null && response !== undefined && (response.headersSent || response.req.complete);
+}
+
+function refusalFor(error: { code?: string; message: string; rawPacket?: Buffer }): {
+  code: ErrorCode;
+  detail: string;
+} {
+  switch (error.code) {
+    case "HPE_HEADER_OVERFLOW": {
+      const start = error.rawPacket?.subarray(0, limits.urlBytesMax);
+      return start !== undefined && start.length === limits.urlBytesMax && !start.includes("\n")
+        ? { code: "url_too_long", detail: `the URL may have ${limits.urlBytesMax} bytes` }
+        : {
+            code: "headers_too_large",
+            detail: `the header fields may have ${limits.headerBytesMax} bytes`,
+          };
+    }
+    case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
+      return { code: "body_too_large", detail: "the chunk extensions are too long" };
+    case "ERR_HTTP_REQUEST_TIMEOUT":
+      return { code: "request_timeout", detail: "the request took too long to arrive" };
+    default:
+      return { code: "bad_request", detail: `this is not HTTP: ${error.code ?? error.message}` };
+  }
+}
+
+/** Stops accepting, lets what runs finish, cuts what is left at the deadline. */
+export function closeServer(server: Server, context: Context, deadlineMs: number): Promise<void> {
+  context.closing = true;
+  return new Promise((resolve) => {
+    const deadline = context.clock.after(deadlineMs, () => server.closeAllConnections());
+    server.close(() => {
+      deadline.cancel();
+      resolve();
+    });
+    for (const each of [...context.lingering]) {
+      each.shutDown();
+    }
+    server.closeIdleConnections();
+  });
+}

@@ -1,0 +1,54 @@
+import { createGateway, defaultSettings, type GatewaySettings } from "../../../origin/gateway/mod.ts";
+import { clock, random } from "../../../origin/ports/mod.ts";
+import { ResidentStore } from "../../../origin/store/mod.ts";
+import { createStreams, type OwnedStreams } from "../../../origin/stream/mod.ts";
+import { lsn } from "../../../shared/ids/mod.ts";
+import { SteppedJournal } from "./steppedJournal.ts";
+
+export interface GatewayUnderTest {
+  readonly url: string;
+  readonly port: number;
+  readonly streams: OwnedStreams;
+  readonly journal: SteppedJournal;
+  close(deadlineMs?: number): Promise<void>;
+}
+
+/** The real gateway on real streams, listening on a free port; only the journal is a test's. */
+export async function startGateway(
+  settings: Partial<GatewaySettings> = {},
+  storeBytesMax = 256 * 1024 * 1024,
+): Promise<GatewayUnderTest> {
+  const streams = createStreams({ clock, store: new ResidentStore(storeBytesMax) });
+  const journal = new SteppedJournal({
+    onDurable: (durable) => streams.onDurable(durable),
+    onFailed: (error) => streams.onFailed(error),
+  });
+  streams.onDurable(lsn(0));
+  streams.start(journal);
+  const gateway = createGateway({
+    streams,
+    clock,
+    random,
+    log: { info() {}, warn() {}, error() {} },
+    settings: { ...defaultSettings, longPollMs: 500, ...settings },
+    durableAck: "origin",
+    status: () => ({
+      storage: journal.storage,
+      journalId: journal.id,
+      reserved: journal.reserved,
+      durable: journal.durable,
+      journal: journal.stats(),
+    }),
+  });
+  const port = await gateway.listen("127.0.0.1", 0);
+  return {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    streams,
+    journal,
+    async close(deadlineMs = 2000): Promise<void> {
+      await gateway.close(deadlineMs);
+      streams.close();
+    },
+  };
+}
