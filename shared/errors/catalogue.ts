@@ -14,6 +14,8 @@ type Row = readonly [status: number, title: string, retry?: "retry"];
 
 const rows = {
   // The request itself
+  bad_request: [400, "The request is not valid HTTP"],
+  request_timeout: [408, "The request did not arrive in time", "retry"],
   bad_json: [400, "The body is not valid JSON"],
   bad_utf8: [400, "The body is not valid UTF-8"],
   json_too_deep: [400, "The JSON value is nested too deeply"],
