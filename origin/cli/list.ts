@@ -9,15 +9,14 @@ export async function list(
   options: { readonly prefix: string; readonly json: boolean },
   terminal: Terminal,
 ): Promise<void> {
-  let after = "";
-  let page: Listing[];
-  do {
-    page = await remote.list(options.prefix, after, pageMax);
-    for (const stream of page) {
+  let after: string | null = "";
+  while (after !== null) {
+    const page = await remote.list(options.prefix, after, pageMax);
+    for (const stream of page.streams) {
       await printLine(terminal, options.json ? JSON.stringify(stream) : line(stream));
     }
-    after = page.at(-1)?.path ?? "";
-  } while (page.length === pageMax);
+    after = page.next;
+  }
 }
 
 function line({ path, contentType, tail, closed, ttlSeconds, expiresAt }: Listing): string {

@@ -28,6 +28,11 @@ export interface Listing {
   readonly expiresAt: string | null;
 }
 
+export interface ListPage {
+  readonly streams: readonly Listing[];
+  readonly next: string | null;
+}
+
 /** Above the longest long-poll there can be, so that only a dead peer runs into it. */
 const answerMsMax = 330_000;
 
@@ -114,11 +119,11 @@ export class Remote {
     };
   }
 
-  async list(prefix: string, after: string, limit: number): Promise<Listing[]> {
+  /** One page of streams in path order; `next` is the `after` of the following page, null at the end. */
+  async list(prefix: string, after: string, limit: number): Promise<ListPage> {
     const query = new URLSearchParams({ prefix, after, limit: String(limit) });
     const bytes = await this.#body(await this.#send("GET", `/v1/streams?${query}`, {}));
-    const page: { streams: Listing[] } = JSON.parse(Buffer.from(bytes).toString("utf8"));
-    return page.streams;
+    return JSON.parse(Buffer.from(bytes).toString("utf8"));
   }
 
   async #send(
