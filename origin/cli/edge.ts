@@ -42,6 +42,8 @@ export interface EdgeEnd {
   readonly lastLines: readonly string[];
 }
 
+/** wrangler waits for ever for somebody to mend code that does not build. */
+const startMsMax = 60_000;
 const stopMsMax = 5000;
 const lastLinesMax = 20;
 const treeRoot = fileURLToPath(new URL("../..", import.meta.url));
@@ -69,9 +71,11 @@ export async function launchEdge(options: EdgeOptions): Promise<RunningEdge> {
   }
   state.remember(pid);
   const kill = (): void => killGroup(pid);
+  const deadline = clock.after(startMsMax, kill);
   options.signal?.addEventListener("abort", kill, { once: true });
   const port = await Promise.race([readyPort(child), ended]);
   options.signal?.removeEventListener("abort", kill);
+  deadline.cancel();
   if (typeof port !== "number") {
     throw new ForebayError("edge_failed", endText("the edge did not start", port));
   }

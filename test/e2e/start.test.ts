@@ -42,8 +42,8 @@ describe("forebay start", () => {
     expect(first.log()).toContain("SIGTERM: stopping");
     expect(first.log()).not.toContain(key);
     expect(filesHolding(data, key)).toEqual([]);
-    await expect(fetch(`${edge}/livez`)).rejects.toThrow();
-    await expect(fetch(`${origin}/livez`)).rejects.toThrow();
+    await expect(fetch(`${edge}/livez`)).rejects.toThrow("fetch failed");
+    await expect(fetch(`${origin}/livez`)).rejects.toThrow("fetch failed");
 
     const again = await startOrigin({ dataDir: data, key });
     const read = await fetch(`${again.url}/v1/stream/s`, { headers: auth });
@@ -83,6 +83,7 @@ describe("forebay start", () => {
     started.child.kill("SIGKILL");
     await started.exited;
     await until(() => processesOf(started.line.edgePid).length === 0);
+    expect(processesOf(started.line.edgePid)).toEqual([]);
   });
 
   test("ends with exit code 70 when the edge dies, and the origin is gone too", async () => {
@@ -94,7 +95,7 @@ describe("forebay start", () => {
       message: expect.stringMatching(/^the edge ended by itself: SIGKILL/),
     });
     expect(processesOf(started.line.edgePid)).toEqual([]);
-    await expect(fetch(`${started.line.origin}/livez`)).rejects.toThrow();
+    await expect(fetch(`${started.line.origin}/livez`)).rejects.toThrow("fetch failed");
   });
 
   test("a second Ctrl-C ends it at once, whatever is unfinished", async () => {
