@@ -68,12 +68,16 @@ function column(samples: Samples, side: string, connections: number, key: keyof 
 }
 
 function printTable(samples: Samples): void {
-  console.log("connections  side      appends/s  [q1 … q3]          p50 µs   p99 µs   server CPU µs");
+  console.log(
+    "connections  side      appends/s  [q1 … q3]          p50 µs   p99 µs   server CPU µs",
+  );
   for (const connections of connectionCounts) {
     for (const side of samples.keys()) {
       const rate = quartiles(column(samples, side, connections, "perSecond"));
       const cell = (key: keyof Sample, width: number): string =>
-        quartiles(column(samples, side, connections, key)).median.toFixed(key === "serverCpuUs" ? 1 : 0).padStart(width);
+        quartiles(column(samples, side, connections, key))
+          .median.toFixed(key === "serverCpuUs" ? 1 : 0)
+          .padStart(width);
       const spread = `[${rate.q1.toFixed(0)} … ${rate.q3.toFixed(0)}]`;
       console.log(
         `${String(connections).padStart(11)}  ${side.padEnd(8)}  ${rate.median.toFixed(0).padStart(9)}  ${spread.padEnd(17)}  ${cell("p50Us", 7)}  ${cell("p99Us", 7)}  ${cell("serverCpuUs", 14)}`,
@@ -90,11 +94,14 @@ async function idleCpuPercent(server: Server): Promise<number> {
 }
 
 async function echoRate(): Promise<number> {
-  const echo = await startServer("echo", "echo.ts");
+  const echo = await startServer("echo", "servers/echo.ts");
   try {
     const rates: number[] = [];
     for (let i = 0; i < 3; i++) {
-      rates.push((await wrk({ url: `${echo.url}/`, connections: 64, seconds, script: "append.lua" })).perSecond);
+      rates.push(
+        (await wrk({ url: `${echo.url}/`, connections: 64, seconds, script: "append.lua" }))
+          .perSecond,
+      );
     }
     return quartiles(rates).median;
   } finally {
@@ -106,17 +113,24 @@ export async function benchAppend(): Promise<void> {
   const dir = mkdtempSync(join(buildDir(), "bench-append-"));
   const servers: Server[] = [];
   try {
-    servers.push(await startServer("ours", "origin.ts", [join(dir, "ours")]));
-    servers.push(await startServer("ours2", "origin.ts", [join(dir, "ours2")]));
-    servers.push(await startServer("memory", "reference.ts"));
-    servers.push(await startServer("file", "reference.ts", [join(dir, "file")]));
+    for (const name of ["ours", "ours2"]) {
+      const flags = ["start", "--no-edge", "--json", "--port", "0", "--data", join(dir, name)];
+      servers.push(await startServer(name, "../../origin/cli/main.ts", flags));
+    }
+    servers.push(await startServer("memory", "servers/reference.ts"));
+    servers.push(await startServer("file", "servers/reference.ts", [join(dir, "file")]));
     const echo = await echoRate();
     const samples = await runRounds(servers);
     printTable(samples);
     const rate = (side: string): number[] => column(samples, side, 64, "perSecond");
-    const cpu = (side: string): number => quartiles(column(samples, side, 64, "serverCpuUs")).median;
-    const fastest = Math.max(...["ours", "memory", "file"].map((side) => quartiles(rate(side)).median));
-    console.log(`bare echo, 64 connections: ${echo.toFixed(0)}/s, ${(echo / fastest).toFixed(2)}× the fastest side`);
+    const cpu = (side: string): number =>
+      quartiles(column(samples, side, 64, "serverCpuUs")).median;
+    const fastest = Math.max(
+      ...["ours", "memory", "file"].map((side) => quartiles(rate(side)).median),
+    );
+    console.log(
+      `bare echo, 64 connections: ${echo.toFixed(0)}/s, ${(echo / fastest).toFixed(2)}× the fastest side`,
+    );
     const [ours] = servers;
     const ratios = {
       memory64: rounded(pairedRatio(rate("ours"), rate("memory")).median),

@@ -13,15 +13,15 @@ export const serverCore = "0";
 export const clientCore = "1";
 
 /**
- * Starts `script` (under bench/servers) with Node on the server's core and waits for the one line in which it
- * prints its URL.
+ * Starts `script` (its path from this folder) with Node on the server's core and waits for the line in which it
+ * prints its URL: bare, or as `origin` of a JSON object, as `forebay start --json` does.
  */
 export async function startServer(
   name: string,
   script: string,
   args: readonly string[] = [],
 ): Promise<Server> {
-  const path = new URL(`servers/${script}`, import.meta.url).pathname;
+  const path = new URL(script, import.meta.url).pathname;
   const child = spawn("taskset", ["-c", serverCore, process.execPath, path, ...args], {
     stdio: ["ignore", "pipe", "inherit"],
   });
@@ -38,9 +38,10 @@ async function firstLine(child: ChildProcess, name: string): Promise<string> {
     throw new Error(`${name} has no stdout`);
   }
   for await (const line of createInterface({ input: child.stdout })) {
-    if (line.startsWith("http://")) {
+    const url = line.startsWith("{") ? String(JSON.parse(line).origin) : line;
+    if (url.startsWith("http://")) {
       child.stdout.resume();
-      return line;
+      return url;
     }
   }
   throw new Error(`${name} ended before it printed its URL`);

@@ -26,7 +26,17 @@ export interface WrkResult {
  */
 export async function wrk({ url, connections, seconds, script }: WrkOptions): Promise<WrkResult> {
   const path = new URL(script, import.meta.url).pathname;
-  const args = ["-c", clientCore, "wrk", "-t1", `-c${connections}`, `-d${seconds}s`, "-s", path, url];
+  const args = [
+    "-c",
+    clientCore,
+    "wrk",
+    "-t1",
+    `-c${connections}`,
+    `-d${seconds}s`,
+    "-s",
+    path,
+    url,
+  ];
   const { stdout } = await run("taskset", args);
   const line = stdout.split("\n").find((text) => text.startsWith("{"));
   if (line === undefined) {
