@@ -109,6 +109,8 @@ test("imports go downwards through the layers", () => {
 test("another folder is entered by its door", () => {
   expect(sideDoors(importing("edge/routes/a.ts", "../batcher/lane.ts"))).toHaveLength(1);
   expect(sideDoors(importing("edge/worker.ts", "./batcher/lane.ts"))).toHaveLength(1);
+  expect(sideDoors(importing("edge/routes/a.ts", "../batcher/in/mod.ts"))).toHaveLength(1);
+  expect(sideDoors(importing("edge/routes/in/a.ts", "../b.ts"))).toEqual([]);
   expect(sideDoors(importing("edge/routes/a.ts", "../batcher/mod.ts"))).toEqual([]);
   expect(sideDoors(importing("edge/routes/a.ts", "../../shared/limits.ts"))).toEqual([]);
   expect(sideDoors(imports)).toEqual([]);

@@ -1,6 +1,6 @@
 import { posix } from "node:path";
 import { withoutComments } from "./scan.ts";
-import { folderOf, isSource, partOf, type TreeFile } from "./tree.ts";
+import { isSource, partOf, type TreeFile } from "./tree.ts";
 
 /** `from` imports `to`: a path in the tree, or a package or built-in module as it is written. */
 export interface Import {
@@ -95,14 +95,14 @@ export function wrongLayers(imports: readonly Import[]): string[] {
   });
 }
 
-/** A door: a folder's mod.ts, or a file directly at a part's root. */
-const isDoor = (path: string): boolean => path.endsWith("/mod.ts") || path.split("/").length === 2;
+/** A door: mod.ts of a part's folder, or a file directly at a part's root. */
+const isDoor = (path: string): boolean => /^\w+\/(?:[^/]+|[^/]+\/mod\.ts)$/.test(path);
 
-/** Another folder is entered only by its door. */
+/** Another folder is entered only by its door. What lies deeper inside a folder is its own affair. */
 export function sideDoors(imports: readonly Import[]): string[] {
   return imports
-    .filter(({ from, to }) => isSource(to) && folderOf(from) !== folderOf(to) && !isDoor(to))
-    .map(({ from, to }) => `${from} imports ${to}: enter by ${folderOf(to)}/mod.ts`);
+    .filter(({ from, to }) => isSource(to) && placeOf(from) !== placeOf(to) && !isDoor(to))
+    .map(({ from, to }) => `${from} imports ${to}: enter by ${placeOf(to)}/mod.ts`);
 }
 
 /** Folders without a door. The command line is where everything begins, nobody enters it. */
@@ -110,8 +110,8 @@ export function doorless(paths: readonly string[]): string[] {
   const folders = new Set(
     paths
       .filter((path) => isSource(path) && path.split("/").length > 2)
-      .map(folderOf)
-      .filter((folder) => !folder.startsWith("origin/cli")),
+      .map(placeOf)
+      .filter((folder) => folder !== "origin/cli"),
   );
   return [...folders]
     .filter((folder) => !paths.includes(`${folder}/mod.ts`))

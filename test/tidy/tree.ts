@@ -29,8 +29,5 @@ export function readTree(): TreeFile[] {
 /** `origin/journal/ring.ts` → `origin`. */
 export const partOf = (path: string): string => path.split("/")[0] ?? "";
 
-/** `origin/journal/ring.ts` → `origin/journal`. */
-export const folderOf = (path: string): string => path.split("/").slice(0, -1).join("/");
-
 /** The parts whose structure is ruled: everything that ships. */
 export const isSource = (path: string): boolean => /^(?:shared|edge|origin)\/.*\.ts$/.test(path);
