@@ -12,7 +12,8 @@ const hopByHop: ReadonlySet<string> = new Set([
 ]);
 
 /** What the edge says itself or keeps to itself: the client's key, its cookies, its page's origin, who forwarded it. */
-const notUpstream = /^(?:host|content-length|authorization|cookie|origin|accept-encoding|cf-.*|x-forwarded-.*|x-real-ip)$/;
+const notUpstream =
+  /^(?:host|content-length|authorization|cookie|origin|accept-encoding|cf-.*|x-forwarded-.*|x-real-ip)$/;
 /** CORS is the edge's to answer. */
 const notDownstream = /^(?:access-control-.*|date|server)$/;
 

@@ -57,7 +57,10 @@ export class Reader {
     return new Response(upstream.body, { status: upstream.status, headers });
   }
 
-  async #answered(safe: boolean, send: (signal: AbortSignal) => Promise<Response>): Promise<Response> {
+  async #answered(
+    safe: boolean,
+    send: (signal: AbortSignal) => Promise<Response>,
+  ): Promise<Response> {
     const abort = new AbortController();
     const timer = this.#clock.after(headerMsMax, () => {
       abort.abort(new Error(`no answer within ${headerMsMax} ms`));
@@ -74,5 +77,7 @@ export class Reader {
 }
 
 function unknownOutcome(cause: unknown): ForebayError {
-  return new ForebayError("outcome_unknown", `the origin's reply was lost (${reason(cause)})`, { cause });
+  return new ForebayError("outcome_unknown", `the origin's reply was lost (${reason(cause)})`, {
+    cause,
+  });
 }

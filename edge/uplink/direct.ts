@@ -65,7 +65,9 @@ function linkHeaders(link: OriginLink): Record<string, string> {
 
 function lostReply(reach: OriginReach, cause: unknown): ForebayError {
   reach.lost();
-  return new ForebayError("outcome_unknown", `the origin's reply was lost (${reason(cause)})`, { cause });
+  return new ForebayError("outcome_unknown", `the origin's reply was lost (${reason(cause)})`, {
+    cause,
+  });
 }
 
 function resultsOf(reply: Uint8Array, count: number): readonly RequestResult[] {
@@ -77,14 +79,21 @@ function resultsOf(reply: Uint8Array, count: number): readonly RequestResult[] {
       throw new ForebayError(message.nack.code, message.nack.message);
     }
   }
-  throw new ForebayError("outcome_unknown", `the origin's reply holds no results for ${count} requests`);
+  throw new ForebayError(
+    "outcome_unknown",
+    `the origin's reply holds no results for ${count} requests`,
+  );
 }
 
 function readable(reply: Uint8Array): LinkMessage[] {
   try {
     return decodeMessages(reply);
   } catch (cause) {
-    throw new ForebayError("outcome_unknown", `the origin's reply cannot be read (${reason(cause)})`, { cause });
+    throw new ForebayError(
+      "outcome_unknown",
+      `the origin's reply cannot be read (${reason(cause)})`,
+      { cause },
+    );
   }
 }
 
@@ -95,18 +104,33 @@ function readable(reply: Uint8Array): LinkMessage[] {
 function refusalOf(response: Response, reply: Uint8Array): ForebayError {
   const problem = parseProblem(reply);
   if (problem === null) {
-    return new ForebayError("outcome_unknown", `the origin's place answered ${response.status} without a reason`);
+    return new ForebayError(
+      "outcome_unknown",
+      `the origin's place answered ${response.status} without a reason`,
+    );
   }
   if (response.status === 401 || response.status === 403) {
-    return new ForebayError("origin_unreachable", `the origin refuses this edge (${problem.detail}); nothing was stored`);
+    return new ForebayError(
+      "origin_unreachable",
+      `the origin refuses this edge (${problem.detail}); nothing was stored`,
+    );
   }
   const retryAfter = Number(response.headers.get("retry-after") ?? "");
-  return new ForebayError(problem.code, problem.detail, retryAfter > 0 ? { retryAfterSeconds: retryAfter } : {});
+  return new ForebayError(
+    problem.code,
+    problem.detail,
+    retryAfter > 0 ? { retryAfterSeconds: retryAfter } : {},
+  );
 }
 
-function parseProblem(reply: Uint8Array): { readonly code: ErrorCode; readonly detail: string } | null {
+function parseProblem(
+  reply: Uint8Array,
+): { readonly code: ErrorCode; readonly detail: string } | null {
   try {
-    const { code, detail } = JSON.parse(new TextDecoder().decode(reply)) as { code?: unknown; detail?: unknown };
+    const { code, detail } = JSON.parse(new TextDecoder().decode(reply)) as {
+      code?: unknown;
+      detail?: unknown;
+    };
     return typeof code === "string" && Object.hasOwn(catalogue, code)
       ? { code: code as ErrorCode, detail: String(detail) }
       : null;

@@ -54,9 +54,13 @@ export class OriginReach {
 }
 
 export function unreachable(cause: unknown): ForebayError {
-  return new ForebayError("origin_unreachable", `the origin cannot be reached (${reason(cause)}); nothing was stored`, {
-    cause,
-  });
+  return new ForebayError(
+    "origin_unreachable",
+    `the origin cannot be reached (${reason(cause)}); nothing was stored`,
+    {
+      cause,
+    },
+  );
 }
 
 /** The runtime's words for a failure, without its internal reference numbers. */

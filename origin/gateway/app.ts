@@ -32,7 +32,10 @@ export function createApp(registry: Registry): App {
   app.get("/v1/streams", serve(listStreams));
   app.get("/livez", serve(livez));
   app.get("/readyz", serve(readyz));
-  app.get("/metrics", serve((exchange) => metricsReply(exchange, registry)));
+  app.get(
+    "/metrics",
+    serve((exchange) => metricsReply(exchange, registry)),
+  );
   app.options("*", serve(preflight));
   app.notFound((c) => response(c.env.exchange, nothingHere(c.env.exchange)));
   app.onError((error, c) => {
@@ -48,7 +51,9 @@ function serve(handler: Handler): (c: HonoContext<AppEnv>) => Promise<Response> 
   return async function answer(c) {
     const { exchange } = c.env;
     const reply = await handler(exchange);
-    return reply === RESPONSE_ALREADY_SENT ? RESPONSE_ALREADY_SENT : response(exchange, reply as Reply);
+    return reply === RESPONSE_ALREADY_SENT
+      ? RESPONSE_ALREADY_SENT
+      : response(exchange, reply as Reply);
   };
 }
 

@@ -9,10 +9,12 @@ import type { Exchange } from "./exchange.ts";
 export function bodyOf(exchange: Exchange, bytesMax: number): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     exchange.enter();
-    const settle = <T>(then: (value: T) => void) => (value: T): void => {
-      exchange.leave();
-      then(value);
-    };
+    const settle =
+      <T>(then: (value: T) => void) =>
+      (value: T): void => {
+        exchange.leave();
+        then(value);
+      };
     try {
       exchange.takeBody(bytesMax, {
         onBody: settle((body: Uint8Array) => {

@@ -164,7 +164,13 @@ class Push {
       if (outcome.kind !== "refused") {
         this.#judgedBy(outcome.lsn);
         const reached = Math.max(outcome.fsn, this.#acks.get(buffer)?.durable ?? 0);
-        this.#acks.set(buffer, { buffer, epoch, received: reached, durable: reached, replicated: 0 });
+        this.#acks.set(buffer, {
+          buffer,
+          epoch,
+          received: reached,
+          durable: reached,
+          replicated: 0,
+        });
         return true;
       }
       const { code, retryable, expectedFsn, message } = outcome;

@@ -5,12 +5,7 @@ import {
   type IngestAnswer,
   type Parsed,
 } from "../../shared/ingest/mod.ts";
-import {
-  header,
-  ingestPrefix,
-  normalizeStreamPath,
-  parseAck,
-} from "../../shared/protocol/mod.ts";
+import { header, ingestPrefix, normalizeStreamPath, parseAck } from "../../shared/protocol/mod.ts";
 import type { ProducerTag } from "../../shared/frame/mod.ts";
 import { ForebayError } from "../../shared/errors/mod.ts";
 import type { Verdict } from "../stream/mod.ts";
@@ -97,7 +92,14 @@ function answerReply(
     ack,
     ...(nextOffset === undefined ? {} : { nextOffset }),
   };
-  const headers = ["content-type", "application/json", "cache-control", "no-store", header.ack, ack];
+  const headers = [
+    "content-type",
+    "application/json",
+    "cache-control",
+    "no-store",
+    header.ack,
+    ack,
+  ];
   headers.push(...(verdict?.headers ?? []));
   return { status: ingestStatus(answer), headers, body: ingestAnswerJson(answer) };
 }

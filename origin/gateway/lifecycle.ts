@@ -1,4 +1,9 @@
-import { header, normalizeStreamPath, parseLifetime, streamPrefix } from "../../shared/protocol/mod.ts";
+import {
+  header,
+  normalizeStreamPath,
+  parseLifetime,
+  streamPrefix,
+} from "../../shared/protocol/mod.ts";
 import { isTrue } from "./append.ts";
 import { bodyOf } from "./body.ts";
 import type { Exchange } from "./exchange.ts";

@@ -33,7 +33,9 @@ export class LongPoll implements Follower, Lingering {
       this.#reject = reject;
       context.lingering.add(this);
       context.streams.follow(this.#path, this);
-      this.#timer = context.clock.after(context.settings.longPollMs, () => this.#finish(this.#empty));
+      this.#timer = context.clock.after(context.settings.longPollMs, () =>
+        this.#finish(this.#empty),
+      );
       // Nobody is left to read the answer; any will do.
       response.once("close", () => this.#finish(this.#empty));
     });

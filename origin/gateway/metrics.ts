@@ -55,7 +55,11 @@ const series: readonly Series[] = [
     (c) => c.streams.stats().recordsQuarantined,
   ),
   counter("frames_applied", "Outbox frames applied", (c) => c.streams.stats().framesApplied),
-  counter("frames_replayed", "Outbox frames known already", (c) => c.streams.stats().framesReplayed),
+  counter(
+    "frames_replayed",
+    "Outbox frames known already",
+    (c) => c.streams.stats().framesReplayed,
+  ),
   counter("journal_entries", "Entries written", (c) => c.status().journal.entries),
   counter("journal_batches", "Batches committed", (c) => c.status().journal.batches),
   counter("journal_syncs", "Synchronous writes", (c) => c.status().journal.syncs),

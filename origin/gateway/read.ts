@@ -1,5 +1,12 @@
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
-import { formatEtag, header, ifNoneMatch, normalizeStreamPath, responseCursor, streamPrefix } from "../../shared/protocol/mod.ts";
+import {
+  formatEtag,
+  header,
+  ifNoneMatch,
+  normalizeStreamPath,
+  responseCursor,
+  streamPrefix,
+} from "../../shared/protocol/mod.ts";
 import type { ReadBatch, StreamMeta, Verdict } from "../stream/mod.ts";
 import type { Exchange } from "./exchange.ts";
 import { durable } from "./gate.ts";

@@ -22,7 +22,10 @@ export function parseReadQuery(target: Target): ReadQuery {
     throw new ForebayError("bad_query", message);
   }
   if (live !== null && offset === null) {
-    throw new ForebayError("bad_query", `live=${live} needs an offset (-1 is the start, now the tail)`);
+    throw new ForebayError(
+      "bad_query",
+      `live=${live} needs an offset (-1 is the start, now the tail)`,
+    );
   }
   if (offset !== null && offset !== "-1" && offset !== "now" && parseOffset(offset) === undefined) {
     const message = `offset=${JSON.stringify(offset.slice(0, 64))} is not an offset; use one a server gave, -1 or now`;

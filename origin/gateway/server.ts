@@ -35,7 +35,9 @@ export function httpServer(context: Context, dispatch: Dispatch): Server {
   server.on("request", (request, response) => dispatch.onRequest(request, response, false));
   server.on("checkContinue", (request, response) => dispatch.onRequest(request, response, true));
   // Other expectations may be ignored (RFC 9110 §10.1.1).
-  server.on("checkExpectation", (request, response) => dispatch.onRequest(request, response, false));
+  server.on("checkExpectation", (request, response) =>
+    dispatch.onRequest(request, response, false),
+  );
   server.on("clientError", (error, socket) => onClientError(error, socket as Socket));
   return server;
 }
@@ -81,7 +83,9 @@ function onClientError(error: Error & { code?: string; rawPacket?: Buffer }, soc
     connection: "close",
   };
   const head = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.end(`HTTP/1.1 ${status} ${reasons[status] ?? "Bad Request"}\r\n${head.join("")}\r\n${body}`);
+  socket.end(
+    `HTTP/1.1 ${status} ${reasons[status] ?? "Bad Request"}\r\n${head.join("")}\r\n${body}`,
+  );
   // What is still coming is not read any more; without this the socket would wait for its end.
   socket.destroySoon();
 }
@@ -99,7 +103,9 @@ const reasons: Readonly<Record<number, string>> = {
  */
 function answerPending(socket: Socket): boolean {
   const { _httpMessage: response } = socket as { _httpMessage?: ServerResponse | null };
-  return response !== null && response !== undefined && (response.headersSent || response.req.complete);
+  return (
+    response !== null && response !== undefined && (response.headersSent || response.req.complete)
+  );
 }
 
 function refusalFor(error: { code?: string; message: string; rawPacket?: Buffer }): {

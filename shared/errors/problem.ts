@@ -16,7 +16,14 @@ export const problemContentType = "application/problem+json";
 /** The problem document of an error, as JSON text. */
 export function problemJson(code: ErrorCode, detail: string): string {
   const { status, title, retryable } = catalogue[code];
-  const problem: Problem = { type: `urn:forebay:error:${code}`, title, status, detail, code, retryable };
+  const problem: Problem = {
+    type: `urn:forebay:error:${code}`,
+    title,
+    status,
+    detail,
+    code,
+    retryable,
+  };
   return JSON.stringify(problem);
 }
 

@@ -1,4 +1,8 @@
-import { createGateway, defaultSettings, type GatewaySettings } from "../../../origin/gateway/mod.ts";
+import {
+  createGateway,
+  defaultSettings,
+  type GatewaySettings,
+} from "../../../origin/gateway/mod.ts";
 import { clock, random } from "../../../origin/ports/mod.ts";
 import { ResidentStore } from "../../../origin/store/mod.ts";
 import { createStreams, type OwnedStreams } from "../../../origin/stream/mod.ts";
