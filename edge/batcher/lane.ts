@@ -84,7 +84,14 @@ export class Lane<Item, Result> {
   #queuedRecords = 0;
   #flight: Flight<Item, Result> | null = null;
   #meanFlightMs = 0;
-  readonly #count = { requests: 0, flights: 0, flownRequests: 0, flownBytes: 0, lostFlights: 0, abandoned: 0 };
+  readonly #count = {
+    requests: 0,
+    flights: 0,
+    flownRequests: 0,
+    flownBytes: 0,
+    lostFlights: 0,
+    abandoned: 0,
+  };
 
   constructor(clock: Clock, budget: PendingBudget) {
     this.#clock = clock;
@@ -109,11 +116,16 @@ export class Lane<Item, Result> {
   }
 
   stats(): LaneStats {
-    return { ...this.#count, queued: this.#queue.length, inFlight: this.#flight?.waiters.length ?? 0 };
+    return {
+      ...this.#count,
+      queued: this.#queue.length,
+      inFlight: this.#flight?.waiters.length ?? 0,
+    };
   }
 
   #enqueue(item: Item, weight: Weight): Waiter<Item, Result> {
     const now = this.#clock.now();
+    this.#reapLostFlight(now);
     const idle = this.#flight === null && this.#queue.length === 0;
     const waiter: Waiter<Item, Result> = {
       item,
@@ -145,7 +157,7 @@ export class Lane<Item, Result> {
       }
       const wait = this.#flight === null ? this.#dueIn(now) : backstopMs;
       if (wait <= 0 && waiter.state === "queued") {
-        await this.#fly(turn, now);
+        turn.waitUntil(this.#fly(turn, now));
         continue;
       }
       await this.#sleep(waiter, Math.min(Math.max(wait, 1), backstopMs, waiter.giveUpAt - now));
@@ -169,6 +181,7 @@ export class Lane<Item, Result> {
     timer.cancel();
   }
 
+  /** Not awaited by the waiter that starts it: it sleeps like the others and gives up like them. Never rejects. */
   async #fly(turn: Turn<Item, Result>, now: number): Promise<void> {
     const waiters = this.#takeBatch();
     const flight: Flight<Item, Result> = { waiters, startedAt: now };
@@ -177,7 +190,10 @@ export class Lane<Item, Result> {
     this.#count.flownRequests += waiters.length;
     try {
       const results = await turn.send(waiters.map((waiter) => waiter.item));
-      invariant(results.length === waiters.length, `${results.length} results for ${waiters.length} requests`);
+      invariant(
+        results.length === waiters.length,
+        `${results.length} results for ${waiters.length} requests`,
+      );
       this.#land(flight, (i) => ({ ok: true, value: results[i] as Result }));
     } catch (error) {
       const failure = asForebayError(error);
@@ -237,7 +253,10 @@ export class Lane<Item, Result> {
     const flight = this.#flight;
     if (flight !== null && now - flight.startedAt > flightMsMax) {
       this.#count.lostFlights += 1;
-      const error = new ForebayError("outcome_unknown", "the request that carried this batch was ended by the runtime");
+      const error = new ForebayError(
+        "outcome_unknown",
+        "the request that carried this batch was ended by the runtime",
+      );
       this.#land(flight, () => ({ ok: false, error }));
     }
   }
@@ -261,5 +280,7 @@ export class Lane<Item, Result> {
 function asForebayError(error: unknown): ForebayError {
   return error instanceof ForebayError
     ? error
-    : new ForebayError("outcome_unknown", `the batch's outcome is not known: ${String(error)}`, { cause: error });
+    : new ForebayError("outcome_unknown", `the batch's outcome is not known: ${String(error)}`, {
+        cause: error,
+      });
 }

@@ -1,7 +1,7 @@
 import { ForebayError } from "../../shared/errors/mod.ts";
 import { limits } from "../../shared/limits.ts";
 import type { Clock } from "../../shared/ports/mod.ts";
-import type { OutboxAnswer, OutboxReply, OutboxRequest, OutboxRpc } from "../outbox/types.ts";
+import type { OutboxAnswer, OutboxReply, OutboxRequest, OutboxRpc } from "../outbox/mod.ts";
 
 /** What the Worker needs of an outbox stub. */
 export type OutboxStub = Pick<OutboxRpc, "append">;
@@ -33,9 +33,13 @@ export async function sendToOutbox(
     return placed(await answered(clock, until, open().append(requests)));
   } catch (error) {
     if (isOverloaded(error)) {
-      throw new ForebayError("outbox_unavailable", "the outbox has more work than it can take; nothing was stored", {
-        cause: error,
-      });
+      throw new ForebayError(
+        "outbox_unavailable",
+        "the outbox has more work than it can take; nothing was stored",
+        {
+          cause: error,
+        },
+      );
     }
     const named = requests.filter(isNamed);
     if (named.length === 0 || clock.now() >= until) {
@@ -58,7 +62,8 @@ function merged(
   return requests.map((request) => (isNamed(request) ? (answers[next++] ?? unnamed) : unnamed));
 }
 
-const isNamed = ({ batchId, request }: OutboxRequest): boolean => batchId !== null || request.producer !== null;
+const isNamed = ({ batchId, request }: OutboxRequest): boolean =>
+  batchId !== null || request.producer !== null;
 
 function placed(reply: OutboxReply): PlacedAnswer[] {
   return reply.answers.map((answer) => ({ epoch: reply.epoch, answer }));

@@ -4,7 +4,7 @@ import { formatPosition } from "../../shared/ids/mod.ts";
 import { limits } from "../../shared/limits.ts";
 import type { Clock } from "../../shared/ports/mod.ts";
 import { type OriginReach, sendDirect, type OriginLink } from "../uplink/mod.ts";
-import type { OutboxRequest } from "../outbox/types.ts";
+import type { OutboxRequest } from "../outbox/mod.ts";
 import { PendingBudget } from "./budget.ts";
 import { Lane, type LaneStats, type Turn } from "./lane.ts";
 import { sendToOutbox, type OutboxStub, type PlacedAnswer } from "./outboxTarget.ts";
@@ -49,7 +49,11 @@ export class Writers {
    *
    * @throws ForebayError what `sendDirect` throws, `edge_overloaded`
    */
-  appendAtOrigin(request: FrameRequest, link: OriginLink, waitUntil: WaitUntil): Promise<RequestResult> {
+  appendAtOrigin(
+    request: FrameRequest,
+    link: OriginLink,
+    waitUntil: WaitUntil,
+  ): Promise<RequestResult> {
     const weight = { bytes: requestBytes(request), records: request.records.length };
     return this.#origin.submit(request, weight, {
       send: (requests) => sendDirect(this.#reach, link, requests),
@@ -62,7 +66,11 @@ export class Writers {
    *
    * @throws ForebayError the outbox's refusal, `outbox_unavailable`, `outcome_unknown`, `edge_overloaded`
    */
-  async appendAtOutbox(request: OutboxRequest, place: OutboxPlace, waitUntil: WaitUntil): Promise<Buffered> {
+  async appendAtOutbox(
+    request: OutboxRequest,
+    place: OutboxPlace,
+    waitUntil: WaitUntil,
+  ): Promise<Buffered> {
     const weight = {
       bytes: requestBytes(request.request) + (request.batchId?.length ?? 0),
       records: request.request.records.length,

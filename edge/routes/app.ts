@@ -1,0 +1,113 @@
+import { Hono } from "hono";
+import { ForebayError } from "../../shared/errors/mod.ts";
+import type { Clock } from "../../shared/ports/mod.ts";
+import {
+  acksPrefix,
+  corsHeaders,
+  ingestPrefix,
+  loopbackOrigins,
+  preflightHeaders,
+  securityHeaders,
+  streamPrefix,
+  type AllowedOrigins,
+} from "../../shared/protocol/mod.ts";
+import { append } from "./append.ts";
+import { drainBody } from "./body.ts";
+import { Call } from "./call.ts";
+import { settingsOf, type Env } from "./env.ts";
+import { livez, readyz } from "./health.ts";
+import { ingest } from "./ingest.ts";
+import { acks, outboxesPrefix, outboxStatus } from "./outboxes.ts";
+import { listStreams, passOn } from "./passOn.ts";
+import { problemReply } from "./reply.ts";
+import { createServices, type Services } from "./services.ts";
+
+const streamsPath = "/v1/streams";
+
+/** The Worker's fetch handler: routes, then the fields every answer has. */
+export function createEdge(clock: Clock): ExportedHandler<Env> {
+  const app = createRoutes(createServices(clock));
+  return {
+    async fetch(request, env, context): Promise<Response> {
+      const response = await app.fetch(request, env, context);
+      await drainBody(request);
+      return withCommonFields(response, request.headers.get("origin"), webOriginsOf(env));
+    },
+  };
+}
+
+function createRoutes(services: Services): Hono<{ Bindings: Env }> {
+  // The undecoded path: what comes after the prefix is normalised by the handlers, once.
+  const app = new Hono<{ Bindings: Env }>({ getPath: (request) => new URL(request.url).pathname });
+  app.options("*", (c) => preflight(new Call(c)));
+  app.post(`${streamPrefix}*`, (c) => append(new Call(c), services));
+  app.on(["GET", "PUT", "DELETE"], `${streamPrefix}*`, (c) => passOn(new Call(c), services));
+  app.get(streamsPath, (c) => listStreams(new Call(c), services));
+  app.post(`${ingestPrefix}*`, (c) => ingest(new Call(c), services));
+  app.get(`${acksPrefix}*`, (c) => acks(new Call(c)));
+  app.get(`${outboxesPrefix}*`, (c) => outboxStatus(new Call(c)));
+  app.get("/livez", () => livez());
+  app.get("/readyz", (c) => readyz(new Call(c), services));
+  app.notFound((c) => problemReply(wrongTurn(c.req.raw)));
+  app.onError((error) => problemReply(error));
+  return app;
+}
+
+function preflight(call: Call): Response {
+  const headers = preflightHeaders(call.header("origin"), call.settings.webOrigins);
+  const allow = allowedMethods(call.after("")) ?? "OPTIONS";
+  return new Response(null, { status: 204, headers: { ...headers, allow } });
+}
+
+/** Methods a path knows, or null for a path nobody serves. */
+function allowedMethods(path: string): string | null {
+  if (path.startsWith(streamPrefix)) {
+    return "GET, HEAD, POST, PUT, DELETE, OPTIONS";
+  }
+  if (path.startsWith(ingestPrefix)) {
+    return "POST, OPTIONS";
+  }
+  const reads = [acksPrefix, outboxesPrefix].some((prefix) => path.startsWith(prefix));
+  return reads || ["/livez", "/readyz", streamsPath].includes(path) ? "GET, HEAD, OPTIONS" : null;
+}
+
+function wrongTurn(request: Request): ForebayError {
+  const { pathname } = new URL(request.url);
+  const shown = JSON.stringify(pathname.slice(0, 200));
+  const allow = allowedMethods(pathname);
+  return allow === null
+    ? new ForebayError(
+        "not_found",
+        `nothing is served at ${shown}; streams are at ${streamPrefix}<path>`,
+      )
+    : new ForebayError(
+        "method_not_allowed",
+        `${request.method} is not allowed at ${shown}, only ${allow}`,
+        {
+          headers: { allow },
+        },
+      );
+}
+
+/** A broken configuration still answers pages of this machine, so that its fault can be read there. */
+function webOriginsOf(env: Env): AllowedOrigins {
+  try {
+    return settingsOf(env).webOrigins;
+  } catch {
+    return loopbackOrigins;
+  }
+}
+
+function withCommonFields(
+  response: Response,
+  origin: string | null,
+  allowed: AllowedOrigins,
+): Response {
+  const cors = corsHeaders(origin, allowed) ?? { vary: "Origin" };
+  for (const [name, value] of Object.entries({ ...securityHeaders, ...cors })) {
+    if (name !== "vary" || !/\borigin\b/i.test(response.headers.get("vary") ?? "")) {
+      response.headers[name === "vary" ? "append" : "set"](name, value);
+    }
+  }
+  return response;
+}
