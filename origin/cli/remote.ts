@@ -1,6 +1,6 @@
 import { Agent, request, type Dispatcher } from "undici";
 import { catalogue, ForebayError, type ErrorCode } from "../../shared/errors/mod.ts";
-import { header, streamPrefix } from "../../shared/protocol/headers.ts";
+import { header, streamPrefix } from "../../shared/protocol/mod.ts";
 
 /** One answer to a read, whole: the server cuts what it sends at 4 MiB. */
 export interface ReadAnswer {

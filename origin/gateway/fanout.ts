@@ -1,6 +1,5 @@
-import type { Context } from "./context.ts";
 import { SseChunk, type SseFormat } from "./sseEncoding.ts";
-import type { Follower } from "../stream/mod.ts";
+import type { Follower, Streams } from "../stream/mod.ts";
 
 /** A reader at the tail of a stream. */
 export interface TailReader {
@@ -16,14 +15,14 @@ const pieceBytesMax = 256 * 1024;
 /** The readers at one stream's tail. It follows the stream as one, so that an advance is read and encoded once. */
 class Channel implements Follower {
   readonly readers = new Set<TailReader>();
-  readonly #context: Context;
+  readonly #streams: Streams;
   readonly #path: string;
   readonly #streamId: number;
   readonly #format: SseFormat;
   #offset: string;
 
-  constructor(context: Context, at: TailPlace) {
-    this.#context = context;
+  constructor(streams: Streams, at: TailPlace) {
+    this.#streams = streams;
     this.#path = at.path;
     this.#streamId = at.streamId;
     this.#format = at.format;
@@ -31,10 +30,9 @@ class Channel implements Follower {
   }
 
   onAdvance(): void {
-    const { streams } = this.#context;
     for (;;) {
       const options = { maxBytes: pieceBytesMax, touch: true, id: this.#streamId };
-      const batch = streams.read(this.#path, this.#offset, options);
+      const batch = this.#streams.read(this.#path, this.#offset, options);
       if ("status" in batch) {
         this.#each((reader) => reader.onGone());
         return;
@@ -62,24 +60,29 @@ class Channel implements Follower {
 /** Live fan-out: all readers at the tail of one stream share each chunk (DESIGN, Reads). */
 export class Fanout {
   readonly #channels = new Map<string, Channel>();
+  readonly #streams: Streams;
 
-  join(context: Context, reader: TailReader, at: TailPlace): void {
+  constructor(streams: Streams) {
+    this.#streams = streams;
+  }
+
+  join(reader: TailReader, at: TailPlace): void {
     const key = channelKey(at);
     let channel = this.#channels.get(key);
     if (channel === undefined) {
-      channel = new Channel(context, at);
+      channel = new Channel(this.#streams, at);
       this.#channels.set(key, channel);
-      context.streams.follow(at.path, channel);
+      this.#streams.follow(at.path, channel);
     }
     channel.readers.add(reader);
   }
 
-  leave(context: Context, reader: TailReader, at: TailPlace): void {
+  leave(reader: TailReader, at: TailPlace): void {
     const key = channelKey(at);
     const channel = this.#channels.get(key);
     if (channel?.readers.delete(reader) === true && channel.readers.size === 0) {
       this.#channels.delete(key);
-      context.streams.unfollow(at.path, channel);
+      this.#streams.unfollow(at.path, channel);
     }
   }
 }

@@ -67,7 +67,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     counters: new Counters(),
     held: new HeldBytes(settings.heldBytesMax),
     web: new WebHeaders(allowed),
-    fanout: new Fanout(),
+    fanout: new Fanout(options.streams),
     lingering: new Set(),
     waiting: 0,
     closing: false,

@@ -162,13 +162,13 @@ export class SseResponse implements TailReader, Lingering {
       format: this.#format,
       offset: this.#offset,
     };
-    context.fanout.join(context, this, this.#place);
+    context.fanout.join(this, this.#place);
   }
 
   #leaveTail(): void {
     const { context } = this.#exchange;
     if (this.#place !== null) {
-      context.fanout.leave(context, this, this.#place);
+      context.fanout.leave(this, this.#place);
       this.#place = null;
     }
   }

@@ -1,9 +1,9 @@
 import { closeSync, constants, ftruncateSync, openSync, readFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { setTimeout as sleep } from "node:timers/promises";
 import { ForebayError } from "../../shared/errors/mod.ts";
 import { nativeLayer } from "../native/mod.ts";
+import { pause } from "../ports/mod.ts";
 import type { DirectoryLock } from "./types.ts";
 
 const retryMs = 50;
@@ -16,19 +16,18 @@ const sqliteBusy = 5;
  * The number in `lock.pid` serves only the message.
  */
 export async function lockDirectory(dir: string, waitMs: number): Promise<DirectoryLock> {
-  const until = performance.now() + waitMs;
-  for (;;) {
+  for (let waited = 0; ; waited += retryMs) {
     const lock = tryLock(dir);
     if (lock !== undefined) {
       return lock;
     }
-    if (performance.now() >= until) {
+    if (waited >= waitMs) {
       throw new ForebayError(
         "data_locked",
         `${dir} is in use by process ${holder(dir)} (waited ${waitMs} ms); stop it or choose another data directory`,
       );
     }
-    await sleep(retryMs);
+    await pause(retryMs);
   }
 }
 
