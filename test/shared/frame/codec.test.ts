@@ -2,7 +2,7 @@ import { encode } from "@msgpack/msgpack";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { crc32c } from "../../../shared/crc/mod.ts";
-import { ForebayError } from "../../../shared/errors/mod.ts";
+import type { ForebayError } from "../../../shared/errors/mod.ts";
 import {
   decodeMessages,
   encodeMessage,
@@ -13,23 +13,13 @@ import {
   type FrameRequest,
 } from "../../../shared/frame/mod.ts";
 import { limits } from "../../../shared/limits.ts";
+import { codeOf } from "../thrown.ts";
 import { message, requests } from "./arbitraries.ts";
 
 const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
 
 function concat(...parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   return new Uint8Array(Buffer.concat(parts));
-}
-
-/** The code of the error a call must throw. Anything but a ForebayError fails the test. */
-function codeOf(call: () => unknown): string {
-  try {
-    call();
-  } catch (error) {
-    expect(error).toBeInstanceOf(ForebayError);
-    return (error as ForebayError).code;
-  }
-  throw new Error("nothing was thrown");
 }
 
 /** A message with a right length and CRC around whatever body. */
