@@ -24,12 +24,14 @@ native addon when there is a C compiler.
 const compiler = { program: "cc", packages: ["gcc", "libc6-dev"] };
 const chromium = { program: "chromium", packages: ["chromium"] };
 const collectd = { program: "collectd", packages: ["collectd-core"] };
+/** collectd's write_http needs them and the package only recommends them. */
+const yajl = { program: "libyajl.so.2", packages: ["libyajl2", "libcurl3-gnutls"] };
 const wrk = { program: "wrk", packages: ["wrk"] };
 
 /** @typedef {{ program: string, packages: string[] }} Need */
 
 /** @type {Record<string, Need[]>} */
-const needsOf = { "--test": [chromium, collectd, compiler], "--bench": [wrk, compiler] };
+const needsOf = { "--test": [chromium, collectd, yajl, compiler], "--bench": [wrk, compiler] };
 
 /** @param {string} path @returns {number} 0 when there is no such file */
 function modifiedMs(path) {
@@ -75,9 +77,11 @@ async function installPackages() {
   return 0;
 }
 
-/** @param {string} program */
+/** @param {string} program or shared library */
 function isInstalled(program) {
-  const dirs = [...(process.env["PATH"] ?? "").split(delimiter), "/usr/sbin", "/sbin"];
+  const libraries = `/usr/lib/${process.arch === "arm64" ? "aarch64" : "x86_64"}-linux-gnu`;
+  const path = (process.env["PATH"] ?? "").split(delimiter);
+  const dirs = [...path, "/usr/sbin", "/sbin", libraries];
   return dirs.some((dir) => existsSync(join(dir, program)));
 }
 
