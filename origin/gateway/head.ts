@@ -13,6 +13,7 @@ const singular = [
   "stream-ttl",
   "stream-expires-at",
   "stream-expected-offset",
+  "stream-forked-from",
   "producer-id",
   "producer-epoch",
   "producer-seq",

@@ -1,3 +1,4 @@
+import { ForebayError } from "../../shared/errors/mod.ts";
 import {
   header,
   normalizeStreamPath,
@@ -16,6 +17,10 @@ export async function createStream(exchange: Exchange): Promise<Reply> {
   exchange.route = "create";
   const path = normalizeStreamPath(target.path.slice(streamPrefix.length));
   exchange.checkWriter();
+  if (head.exact("stream-forked-from") !== null) {
+    // An empty stream in its place would be a wrong answer that looks like a right one.
+    throw new ForebayError("bad_header", "Stream-Forked-From: forks are not available here");
+  }
   const lifetime = parseLifetime(head.exact(header.ttl), head.exact(header.expiresAt));
   const body = await bodyOf(exchange, context.settings.bodyBytesMax);
   const verdict = context.streams.create({

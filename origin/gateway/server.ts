@@ -135,7 +135,10 @@ function refusalFor(error: { code?: string; message: string; rawPacket?: Buffer 
 export function closeServer(server: Server, context: Context, deadlineMs: number): Promise<void> {
   context.closing = true;
   return new Promise((resolve) => {
-    const deadline = context.clock.after(deadlineMs, () => server.closeAllConnections());
+    const deadline = context.clock.after(deadlineMs, () => {
+      context.log.warn({ deadlineMs, waiting: context.waiting }, "connections cut at the deadline");
+      server.closeAllConnections();
+    });
     server.close(() => {
       deadline.cancel();
       resolve();

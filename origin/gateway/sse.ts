@@ -51,8 +51,12 @@ export class SseResponse implements TailReader, Lingering {
     this.#cursor = responseCursor(start.query.cursor, clock.now(), random.next());
   }
 
+  /** @throws ForebayError `too_many_waiting` */
   begin(): void {
     const { context, response } = this.#exchange;
+    if (response.destroyed) {
+      return;
+    }
     this.#exchange.enter();
     context.lingering.add(this);
     context.counters.answered("sse", 200);
