@@ -1,12 +1,13 @@
 import { type ErrorCode, ForebayError } from "../../shared/errors/mod.ts";
-import type { Frame, FrameRequest } from "../../shared/frame/types.ts";
+import type { Frame, FrameRequest } from "../../shared/frame/mod.ts";
 import { lsn } from "../../shared/ids/mod.ts";
 import { limits } from "../../shared/limits.ts";
-import { mediaType } from "../../shared/protocol/contentType.ts";
+import { mediaType } from "../../shared/protocol/mod.ts";
 import { clampTime } from "./bytes.ts";
 import { type CreateOp, jsonType, newStream, type Op, opKind } from "./entry.ts";
 import {
   bytesOf,
+  isRegression,
   judgeShape,
   judgeWrite,
   producersFull,
@@ -160,7 +161,7 @@ export class FrameDraft {
       this.#deduplicated += verdict.code === null ? request.records.length : 0;
       return verdict.code;
     }
-    if (streamSeq !== null && draft.streamSeq !== null && streamSeq <= draft.streamSeq) {
+    if (isRegression(streamSeq, draft.streamSeq)) {
       return "stream_seq_regression";
     }
     if (producer !== null && known === undefined && producersFull(stream, time, draft.fresh)) {

@@ -1,4 +1,5 @@
-import type { ProducerTag } from "../../shared/frame/types.ts";
+import { ForebayError } from "../../shared/errors/mod.ts";
+import type { ProducerTag } from "../../shared/frame/mod.ts";
 import { type StreamId, streamId } from "../../shared/ids/mod.ts";
 import { corrupt, EntryReader, type EntryWriter } from "./bytes.ts";
 
@@ -185,7 +186,8 @@ export function decodeEntry(bytes: Uint8Array): Op[] {
   const from = new EntryReader(bytes);
   const version = from.u8();
   if (version !== entryVersion) {
-    throw corrupt(`is of version ${version}; this build reads version ${entryVersion}`);
+    const what = `a journal entry is of version ${version}, this build reads version ${entryVersion}`;
+    throw new ForebayError("format_unsupported", what);
   }
   const ops: Op[] = [];
   do {

@@ -1,5 +1,5 @@
 import { ForebayError, invariant } from "../../shared/errors/mod.ts";
-import { type Frame, frameFlag, type RequestResult } from "../../shared/frame/types.ts";
+import { type Frame, frameFlag, type RequestResult } from "../../shared/frame/mod.ts";
 import { type Lsn, lsn } from "../../shared/ids/mod.ts";
 import { limits } from "../../shared/limits.ts";
 import { FrameDraft } from "./draft.ts";

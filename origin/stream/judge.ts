@@ -1,12 +1,11 @@
 import { ForebayError, invariant } from "../../shared/errors/mod.ts";
-import { type FrameRequest, type ProducerTag, requestFlag } from "../../shared/frame/types.ts";
+import { type FrameRequest, type ProducerTag, requestFlag } from "../../shared/frame/mod.ts";
 import type { Lsn } from "../../shared/ids/mod.ts";
 import { splitJson } from "../../shared/ingest/mod.ts";
 import { limits } from "../../shared/limits.ts";
-import { mediaType } from "../../shared/protocol/contentType.ts";
-import { header } from "../../shared/protocol/headers.ts";
+import { compareSeq, header, isReservedPath, mediaType } from "../../shared/protocol/mod.ts";
 import type { ProducerState, SeqJudgement } from "./producer.ts";
-import { isIdle, reservedPrefix, type StreamState } from "./state.ts";
+import { isIdle, type StreamState } from "./state.ts";
 import type { Verdict } from "./types.ts";
 import { atOnce, duplicate, refuse, reserved, stored, tailOf } from "./verdict.ts";
 
@@ -54,7 +53,7 @@ export function writeOf(request: FrameRequest): Write {
 
 /** What the request says of itself, whatever the stream: a refusal at once, or null. */
 export function judgeShape(write: Write): Verdict | null {
-  if (write.path.startsWith(reservedPrefix)) {
+  if (isReservedPath(write.path)) {
     return reserved(write.path);
   }
   if (write.split === null) {
@@ -110,7 +109,7 @@ export function judgeWrite(
     return refuseSeq(stream.lsn, write.producer, seq, known);
   }
   const { streamSeq, expectedOffset } = write;
-  if (streamSeq !== null && stream.streamSeq !== null && streamSeq <= stream.streamSeq) {
+  if (isRegression(streamSeq, stream.streamSeq)) {
     const detail = `Stream-Seq ${JSON.stringify(streamSeq)} is not above ${JSON.stringify(stream.streamSeq)}`;
     return refuse("stream_seq_regression", detail, stream.lsn);
   }
@@ -120,6 +119,11 @@ export function judgeWrite(
     return refuse("offset_mismatch", detail, stream.lsn, [header.nextOffset, tail]);
   }
   return null;
+}
+
+/** Whether a Stream-Seq does not rise above the last one. */
+export function isRegression(streamSeq: string | null, last: string | null): boolean {
+  return streamSeq !== null && last !== null && compareSeq(streamSeq, last) <= 0;
 }
 
 /** A close without body and producer is idempotent; anything else on a closed stream is a conflict. */
@@ -209,5 +213,12 @@ export function recordsOf(json: boolean, write: Write, emptyArray: boolean): rea
   if (write.body.length === 0) {
     return [];
   }
-  return json ? splitJson(write.body, emptyArray) : [write.body];
+  if (!json) {
+    return [write.body];
+  }
+  const records = splitJson(write.body);
+  if (records.length === 0 && !emptyArray) {
+    throw new ForebayError("empty_array", "[] holds no record; an append needs one");
+  }
+  return records;
 }

@@ -1,5 +1,5 @@
 /** The streams: what requests do to them, what is durable of them, and who waits for it. */
-export { quarantinePath, reservedPrefix } from "./state.ts";
+export { quarantinePath } from "./state.ts";
 export { createStreams, type OwnedStreams, type StreamsOptions } from "./streams.ts";
 export type {
   AppendRequest,

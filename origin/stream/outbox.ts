@@ -1,5 +1,5 @@
 import { type ErrorCode, invariant } from "../../shared/errors/mod.ts";
-import type { Frame, Hello, Welcome } from "../../shared/frame/types.ts";
+import type { Frame, Hello, Welcome } from "../../shared/frame/mod.ts";
 import type { Lsn } from "../../shared/ids/mod.ts";
 import { opKind } from "./entry.ts";
 import type { Shard } from "./shard.ts";

@@ -1,5 +1,5 @@
 import type { ErrorCode } from "../../shared/errors/mod.ts";
-import type { Frame, FrameRequest } from "../../shared/frame/types.ts";
+import type { Frame, FrameRequest } from "../../shared/frame/mod.ts";
 import { streamId } from "../../shared/ids/mod.ts";
 import { type AppendOp, jsonType, newStream, type Op, opKind } from "./entry.ts";
 import { quarantinePath, recordTime, type ShardState } from "./state.ts";

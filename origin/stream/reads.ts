@@ -1,5 +1,4 @@
-import { formatOffset, parseOffset } from "../../shared/protocol/offset.ts";
-import { header } from "../../shared/protocol/headers.ts";
+import { formatOffset, header, parseOffset } from "../../shared/protocol/mod.ts";
 import type { Shard } from "./shard.ts";
 import type { StreamState } from "./state.ts";
 import type { ListedStream, ReadBatch, ReadOptions, StreamMeta, Verdict } from "./types.ts";

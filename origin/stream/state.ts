@@ -1,12 +1,11 @@
 import { limits } from "../../shared/limits.ts";
 import { type Lsn, lsn, type StreamId } from "../../shared/ids/mod.ts";
-import { isJson, mediaType } from "../../shared/protocol/contentType.ts";
+import { isJson, mediaType } from "../../shared/protocol/mod.ts";
 import type { CreateOp } from "./entry.ts";
 import type { ProducerState } from "./producer.ts";
 import type { Follower } from "./types.ts";
 
-/** Paths below it are Forebay's own: readable, never written by requests. */
-export const reservedPrefix = "_forebay/";
+/** A reserved path: readable, written by Forebay alone. */
 export const quarantinePath = "_forebay/quarantine";
 
 /**

@@ -1,5 +1,5 @@
 import { ForebayError } from "../../shared/errors/mod.ts";
-import type { Frame, Hello } from "../../shared/frame/types.ts";
+import type { Frame, Hello, RequestResult, Welcome } from "../../shared/frame/mod.ts";
 import type { Lsn } from "../../shared/ids/mod.ts";
 import type { Clock } from "../../shared/ports/mod.ts";
 import type { Journal } from "../journal/types.ts";
@@ -7,12 +7,13 @@ import type { RecordStore } from "../store/mod.ts";
 import { apply } from "./apply.ts";
 import { decodeEntry } from "./entry.ts";
 import { Followers } from "./followers.ts";
-import { applyDirect, applyFrame } from "./frames.ts";
+import { applyDirect, applyFrame, type FrameOutcome } from "./frames.ts";
 import { OutputGate } from "./gate.ts";
 import { hello } from "./outbox.ts";
 import { list, meta, read } from "./reads.ts";
 import { Shard } from "./shard.ts";
-import type { Streams, StreamsStats } from "./types.ts";
+import type { StreamState } from "./state.ts";
+import type * as contract from "./types.ts";
 import { create, remove, write } from "./writes.ts";
 
 export interface StreamsOptions {
@@ -21,8 +22,12 @@ export interface StreamsOptions {
 }
 
 /** The streams together with what their journal calls. */
-export interface OwnedStreams extends Streams {
-  /** One recovered entry. All of them come before `start`. */
+export interface OwnedStreams extends contract.Streams {
+  /**
+   * One recovered entry. All of them come before `start`.
+   *
+   * @throws ForebayError `journal_corrupt` | `format_unsupported`
+   */
   replay(lsn: Lsn, bytes: Uint8Array): void;
   /** After replay: from here on changes are written to `journal`. */
   start(journal: Journal): void;
@@ -34,89 +39,139 @@ export interface OwnedStreams extends Streams {
 
 /** The streams of one shard, empty until their journal is replayed into them. */
 export function createStreams(options: StreamsOptions): OwnedStreams {
-  const shard = new Shard(options.clock, options.store);
-  const gate = new OutputGate();
-  const followers = new Followers(shard);
-  let framesReplayed = 0;
-
-  /** Readers first see what is durable, then replies leave, then followers come to read. */
-  const onDurable = (durable: Lsn): void => {
-    const followed = shard.touched.advance(durable, (ended) => shard.store.drop(ended.id));
-    gate.advance(durable);
-    followers.tell(followed);
-  };
-
-  return {
-    create: (request) => create(shard, request),
-    append: (request) =>
-      write(shard, {
-        path: request.path,
-        contentType: request.contentType,
-        body: request.body,
-        split: null,
-        producer: request.producer,
-        streamSeq: request.streamSeq,
-        expectedOffset: request.expectedOffset,
-        close: request.close,
-        create: false,
-      }),
-    ingest: (request) =>
-      write(shard, {
-        path: request.path,
-        contentType: request.contentType,
-        body: noBytes,
-        split: request.records,
-        producer: request.producer,
-        streamSeq: null,
-        expectedOffset: null,
-        close: false,
-        create: request.create,
-      }),
-    remove: (path) => remove(shard, path),
-    meta: (path) => meta(shard, path),
-    read: (path, offset, how) => read(shard, path, offset, how),
-    list: (prefix, after, limit) => list(shard, prefix, after, limit),
-    follow: (path, follower) => followers.follow(path, follower),
-    unfollow: (_path, follower) => followers.unfollow(follower),
-    hold: (lsn, waiter) => gate.hold(lsn, waiter),
-    hello: (from: Hello) => hello(shard, from),
-    applyDirect: (frame: Frame) => applyDirect(shard, frame),
-    applyFrame: (frame: Frame) => {
-      const outcome = applyFrame(shard, frame);
-      framesReplayed += outcome.kind === "replayed" ? 1 : 0;
-      return outcome;
-    },
-    stats: () =>
-      statsOf(shard, { framesReplayed, waiting: gate.waiting, followers: followers.size }),
-
-    replay: (lsn, bytes) => {
-      for (const op of decodeEntry(bytes)) {
-        apply(shard, op, lsn);
-      }
-      onDurable(lsn);
-    },
-    start: (journal) => {
-      shard.attach(journal);
-      shard.recover();
-      onDurable(journal.durable);
-    },
-    onDurable,
-    onFailed: (error) => {
-      gate.fail(
-        new ForebayError("outcome_unknown", `the journal failed: ${error.message}`, {
-          cause: error,
-        }),
-      );
-    },
-    close: () => followers.close(),
-  };
+  return new ShardStreams(options);
 }
 
 const noBytes = new Uint8Array(0);
 
-function statsOf(
-  shard: Shard,
-  now: Pick<StreamsStats, "framesReplayed" | "waiting" | "followers">,
-): StreamsStats {
-  return { streams: shard.state.byPath.size, ...shard.state.counters, ...now };
+class ShardStreams implements OwnedStreams {
+  readonly #shard: Shard;
+  readonly #gate: OutputGate = new OutputGate();
+  readonly #followers: Followers;
+  #framesReplayed = 0;
+
+  constructor({ clock, store }: StreamsOptions) {
+    this.#shard = new Shard(clock, store);
+    this.#followers = new Followers(this.#shard);
+  }
+
+  create(request: contract.CreateRequest): contract.Verdict {
+    return create(this.#shard, request);
+  }
+
+  append(request: contract.AppendRequest): contract.Verdict {
+    return write(this.#shard, {
+      path: request.path,
+      contentType: request.contentType,
+      body: request.body,
+      split: null,
+      producer: request.producer,
+      streamSeq: request.streamSeq,
+      expectedOffset: request.expectedOffset,
+      close: request.close,
+      create: false,
+    });
+  }
+
+  ingest(request: contract.IngestRequest): contract.Verdict {
+    return write(this.#shard, {
+      path: request.path,
+      contentType: request.contentType,
+      body: noBytes,
+      split: request.records,
+      producer: request.producer,
+      streamSeq: null,
+      expectedOffset: null,
+      close: false,
+      create: request.create,
+    });
+  }
+
+  remove(path: string): contract.Verdict {
+    return remove(this.#shard, path);
+  }
+
+  meta(path: string): contract.StreamMeta | contract.Verdict {
+    return meta(this.#shard, path);
+  }
+
+  read(
+    path: string,
+    offset: string,
+    options: contract.ReadOptions,
+  ): contract.ReadBatch | contract.Verdict {
+    return read(this.#shard, path, offset, options);
+  }
+
+  list(prefix: string, after: string, limit: number): contract.ListedStream[] {
+    return list(this.#shard, prefix, after, limit);
+  }
+
+  follow(path: string, follower: contract.Follower): void {
+    this.#followers.follow(path, follower);
+  }
+
+  unfollow(_path: string, follower: contract.Follower): void {
+    this.#followers.unfollow(follower);
+  }
+
+  hold(lsn: Lsn, waiter: contract.GateWaiter): void {
+    this.#gate.hold(lsn, waiter);
+  }
+
+  hello(from: Hello): { readonly welcome: Welcome; readonly lsn: Lsn } {
+    return hello(this.#shard, from);
+  }
+
+  applyDirect(frame: Frame): { readonly results: readonly RequestResult[]; readonly lsn: Lsn } {
+    return applyDirect(this.#shard, frame);
+  }
+
+  applyFrame(frame: Frame): FrameOutcome {
+    const outcome = applyFrame(this.#shard, frame);
+    this.#framesReplayed += outcome.kind === "replayed" ? 1 : 0;
+    return outcome;
+  }
+
+  stats(): contract.StreamsStats {
+    const { byPath, counters } = this.#shard.state;
+    return {
+      streams: byPath.size,
+      ...counters,
+      framesReplayed: this.#framesReplayed,
+      waiting: this.#gate.waiting,
+      followers: this.#followers.size,
+    };
+  }
+
+  replay(lsn: Lsn, bytes: Uint8Array): void {
+    for (const op of decodeEntry(bytes)) {
+      apply(this.#shard, op, lsn);
+    }
+    this.onDurable(lsn);
+  }
+
+  start(journal: Journal): void {
+    this.#shard.attach(journal);
+    this.#shard.recover();
+    this.onDurable(journal.durable);
+  }
+
+  /** Readers see first what is durable, then replies leave, then followers come to read. */
+  onDurable(durable: Lsn): void {
+    const followed = this.#shard.touched.advance(durable, this.#onEnded);
+    this.#gate.advance(durable);
+    this.#followers.tell(followed);
+  }
+
+  readonly #onEnded = (stream: StreamState): void => this.#shard.store.drop(stream.id);
+
+  onFailed(error: Error): void {
+    const message = `the journal failed, what it did not confirm may be stored or not: ${error.message}`;
+    this.#gate.fail(new ForebayError("outcome_unknown", message, { cause: error }));
+  }
+
+  close(): void {
+    this.#followers.close();
+  }
 }

@@ -1,11 +1,5 @@
 import type { ErrorCode } from "../../shared/errors/mod.ts";
-import type {
-  Frame,
-  Hello,
-  ProducerTag,
-  RequestResult,
-  Welcome,
-} from "../../shared/frame/types.ts";
+import type { Frame, Hello, ProducerTag, RequestResult, Welcome } from "../../shared/frame/mod.ts";
 import type { Lsn } from "../../shared/ids/mod.ts";
 
 /**
@@ -132,9 +126,7 @@ export interface Streams {
   /** A direct frame: one result per request, in order. The reply waits for `lsn`. */
   applyDirect(frame: Frame): { readonly results: readonly RequestResult[]; readonly lsn: Lsn };
   /** An outbox frame: applied, a replay, or refused as a whole. */
-  applyFrame(
-    frame: Frame,
-  ):
+  applyFrame(frame: Frame):
     | { readonly kind: "applied" | "replayed"; readonly fsn: number; readonly lsn: Lsn }
     | {
         readonly kind: "refused";

@@ -1,8 +1,7 @@
 import { catalogue, type ErrorCode, type ForebayError } from "../../shared/errors/mod.ts";
-import type { ProducerTag, RequestResult } from "../../shared/frame/types.ts";
+import type { ProducerTag, RequestResult } from "../../shared/frame/mod.ts";
 import { type Lsn, lsn } from "../../shared/ids/mod.ts";
-import { header } from "../../shared/protocol/headers.ts";
-import { formatOffset } from "../../shared/protocol/offset.ts";
+import { formatOffset, header } from "../../shared/protocol/mod.ts";
 import type { StreamState } from "./state.ts";
 import type { Verdict } from "./types.ts";
 

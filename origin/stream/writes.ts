@@ -1,7 +1,7 @@
 import { ForebayError, invariant } from "../../shared/errors/mod.ts";
-import type { ProducerTag } from "../../shared/frame/types.ts";
+import type { ProducerTag } from "../../shared/frame/mod.ts";
 import type { Lsn } from "../../shared/ids/mod.ts";
-import { isJson, mediaType } from "../../shared/protocol/contentType.ts";
+import { isJson, isReservedPath, mediaType } from "../../shared/protocol/mod.ts";
 import { clampTime } from "./bytes.ts";
 import { type AppendOp, type CreateOp, jsonType, newStream, opKind } from "./entry.ts";
 import {
@@ -16,7 +16,7 @@ import {
 } from "./judge.ts";
 import { judgeDirect } from "./producer.ts";
 import type { Shard } from "./shard.ts";
-import { producerOf, recordTime, reservedPrefix, type StreamState } from "./state.ts";
+import { producerOf, recordTime, type StreamState } from "./state.ts";
 import type { CreateRequest, Verdict } from "./types.ts";
 import { created, notFound, refusalOf, refuse, removed, reserved, stored } from "./verdict.ts";
 
@@ -25,20 +25,20 @@ const defaultType = "application/octet-stream";
 /** PUT: creates the stream, or finds it with the same configuration (Durable Streams §5.1). */
 export function create(shard: Shard, request: CreateRequest): Verdict {
   const { path, body, closed } = request;
-  if (path.startsWith(reservedPrefix)) {
+  if (isReservedPath(path)) {
     return reserved(path);
   }
   const now = shard.clock.now();
   const existing = shard.find(path, now);
   const contentType = request.contentType ?? defaultType;
-  const write: Write = { ...plain, path, contentType, body, close: closed };
+  const first: Write = { ...plain, path, contentType, body, close: closed };
   let records: readonly Uint8Array[];
   try {
     const type = mediaType(contentType);
     if (existing !== undefined) {
       return createdAgain(existing, request, type);
     }
-    records = recordsOf(isJson(type), write, true);
+    records = recordsOf(isJson(type), first, true);
     shard.store.admit(body.length);
   } catch (error) {
     return refusedBy(error, shard.state.endLsn);
@@ -52,7 +52,7 @@ export function create(shard: Shard, request: CreateRequest): Verdict {
   const stream = makeStream(
     shard,
     op,
-    records.length === 0 ? null : appendOp(op.id, write, records, now),
+    records.length === 0 ? null : appendOp(op.id, first, records, now),
   );
   return created(stream, 201);
 }
@@ -152,7 +152,7 @@ function createBy(shard: Shard, request: Write, now: number): Verdict {
 
 /** DELETE: the stream's life ends; the path may be created again at once. */
 export function remove(shard: Shard, path: string): Verdict {
-  if (path.startsWith(reservedPrefix)) {
+  if (isReservedPath(path)) {
     return reserved(path);
   }
   const now = shard.clock.now();
