@@ -34,20 +34,21 @@ export function parseLines(body: Uint8Array): Parsed {
 /** The lines that are not blank, each without the white space around it. */
 export function* textLines(body: Uint8Array): Generator<Uint8Array> {
   let start = 0;
-  while (start < body.length) {
+  for (;;) {
+    while (isSpace(body[start]) || body[start] === newline) {
+      start++;
+    }
+    if (start >= body.length) {
+      return;
+    }
     const found = body.indexOf(newline, start);
     const next = found === -1 ? body.length : found;
     let end = next;
-    while (start < end && isSpace(body[start])) {
-      start++;
-    }
-    while (end > start && isSpace(body[end - 1])) {
+    while (isSpace(body[end - 1])) {
       end--;
     }
-    if (end > start) {
-      yield body.subarray(start, end);
-    }
-    start = next + 1;
+    yield body.subarray(start, end);
+    start = next;
   }
 }
 
