@@ -1,0 +1,132 @@
+import pino, { type Logger } from "pino";
+import { ForebayError } from "../shared/errors/mod.ts";
+import type { OriginConfig } from "./config/mod.ts";
+import { createGateway, defaultSettings, type Gateway } from "./gateway/mod.ts";
+import { openJournal, type Journal } from "./journal/mod.ts";
+import { clock, random } from "./ports/mod.ts";
+import { realDisk } from "./storage/mod.ts";
+import { ResidentStore } from "./store/mod.ts";
+import { createStreams, type OwnedStreams } from "./stream/mod.ts";
+
+export interface RunningOrigin {
+  readonly url: string;
+  readonly port: number;
+  /**
+   * Stops accepting, answers what waits, flushes the journal and releases the data directory. What is still open
+   * after ten seconds is cut.
+   */
+  close(): Promise<void>;
+}
+
+const closeDeadlineMs = 10_000;
+
+/**
+ * Starts one origin: recovers what `config.dataDir` holds, then listens.
+ *
+ * @throws ForebayError `key_required`, `config_invalid`, `port_taken`, and whatever `openJournal` throws; the data
+ *   directory is free again then
+ */
+export async function startOrigin(
+  config: OriginConfig,
+  logger: Logger = standardLogger(config),
+): Promise<RunningOrigin> {
+  checkAddress(config);
+  const streams = createStreams({ clock, store: new ResidentStore(config.storeBytesMax) });
+  const journal = await openStreams(config, streams, logger);
+  try {
+    const gateway = gatewayOf(config, { streams, journal, logger });
+    const port = await gateway.listen(config.host, config.port);
+    logger.info({ port, storage: journal.storage, dataDir: config.dataDir }, "origin listens");
+    return {
+      url: `http://${config.host.includes(":") ? `[${config.host}]` : config.host}:${port}`,
+      port,
+      close: async () => {
+        await gateway.close(closeDeadlineMs);
+        await closeJournal(streams, journal, logger);
+      },
+    };
+  } catch (error) {
+    await closeJournal(streams, journal, logger);
+    throw error;
+  }
+}
+
+/** To stderr, one JSON line each. Keys are never logged; should one come into a field, it is blanked. */
+function standardLogger(config: OriginConfig): Logger {
+  const redact = ["key", "authorization", "*.key", "*.authorization", "headers.authorization"];
+  return pino({ level: config.logLevel, redact }, pino.destination({ fd: 2, sync: true }));
+}
+
+/** Whoever reaches an address may write there, so only this machine's own may go without a key. */
+function checkAddress({ host, key }: OriginConfig): void {
+  const loopback = host === "localhost" || host === "::1" || /^127(?:\.\d{1,3}){3}$/.test(host);
+  if (key === null && !loopback) {
+    const message = `${host} can be reached from outside: set FOREBAY_KEY, or bind 127.0.0.1`;
+    throw new ForebayError("key_required", message);
+  }
+}
+
+async function openStreams(
+  config: OriginConfig,
+  streams: OwnedStreams,
+  logger: Logger,
+): Promise<Journal> {
+  const journal = await openJournal(
+    {
+      dir: config.dataDir,
+      disk: realDisk,
+      clock,
+      random,
+      segmentBytes: config.segmentBytes,
+      budgetBytes: config.journalBudgetBytes,
+      events: {
+        onDurable: (durable) => streams.onDurable(durable),
+        onFailed: (error) => {
+          logger.error({ err: error }, "the journal failed: writes are refused, reads go on");
+          streams.onFailed(error);
+        },
+      },
+    },
+    (lsn, bytes) => streams.replay(lsn, bytes),
+  );
+  streams.start(journal);
+  return journal;
+}
+
+interface Parts {
+  readonly streams: OwnedStreams;
+  readonly journal: Journal;
+  readonly logger: Logger;
+}
+
+function gatewayOf(config: OriginConfig, { streams, journal, logger }: Parts): Gateway {
+  const { key, allowedOrigins, longPollMs, sseLifetimeMs, maxConnections } = config;
+  return createGateway({
+    streams,
+    clock,
+    random,
+    log: logger,
+    settings: {
+      ...defaultSettings,
+      ...{ key, allowedOrigins, longPollMs, sseLifetimeMs, maxConnections },
+    },
+    durableAck: journal.storage === "memory" ? "memory" : "origin",
+    status: () => ({
+      storage: journal.storage,
+      journalId: journal.id,
+      reserved: journal.reserved,
+      durable: journal.durable,
+      journal: journal.stats(),
+    }),
+  });
+}
+
+/** A journal that failed cannot be flushed; the process ends all the same, and its waiters were told. */
+async function closeJournal(streams: OwnedStreams, journal: Journal, logger: Logger): Promise<void> {
+  streams.close();
+  try {
+    await journal.close();
+  } catch (error) {
+    logger.error({ err: error }, "the journal closed with an error");
+  }
+}
