@@ -120,7 +120,8 @@ async function syncDirectory(dir: string): Promise<void> {
 async function mkdir(dir: string): Promise<void> {
   try {
     await call((done: Done<void>) => {
-      fs.mkdir(dir, done as fs.NoParamCallback);
+      // What the origin stores is its owner's alone.
+      fs.mkdir(dir, { mode: 0o700 }, done as fs.NoParamCallback);
     });
   } catch (error) {
     const exists = errorCode(error) === "EEXIST" && fs.statSync(dir).isDirectory();
