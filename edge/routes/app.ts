@@ -24,11 +24,16 @@ import { createServices, type Services } from "./services.ts";
 
 const streamsPath = "/v1/streams";
 
+/** What workerd calls for each request. */
+export interface EdgeHandler {
+  fetch(request: Request, env: Env, context: ExecutionContext): Promise<Response>;
+}
+
 /** The Worker's fetch handler: routes, then the fields every answer has. */
-export function createEdge(clock: Clock): ExportedHandler<Env> {
+export function createEdge(clock: Clock): EdgeHandler {
   const app = createRoutes(createServices(clock));
   return {
-    async fetch(request, env, context): Promise<Response> {
+    async fetch(request, env, context) {
       const response = await app.fetch(request, env, context);
       await drainBody(request);
       return withCommonFields(response, request.headers.get("origin"), webOriginsOf(env));

@@ -1,3 +1,3 @@
 /** What the Worker answers, by path and method. */
-export { createEdge } from "./app.ts";
+export { createEdge, type EdgeHandler } from "./app.ts";
 export type { Env } from "./env.ts";
