@@ -1,10 +1,9 @@
 /** The frame link's messages and their bytes (FORMAT.md). */
 export { decodeMessages } from "./decode.ts";
 export { encodeMessage } from "./encode.ts";
-export { frameBytes, messageBytesMax, requestBytes } from "./size.ts";
+export { frameBytes, requestBytes } from "./size.ts";
 export {
   frameFlag,
-  frameVersion,
   messageType,
   requestFlag,
   type Ack,
