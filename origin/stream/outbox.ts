@@ -46,6 +46,9 @@ export function judgeFsn(state: ShardState, frame: Frame): "next" | "replayed" |
   const { buffer, fsn } = frame;
   const known = outboxEpoch(state, buffer, frame.epoch);
   const expected = (known?.fsn ?? 0) + 1;
+  if (!Number.isSafeInteger(fsn) || fsn < 1) {
+    return refuseFrame("bad_frame", false, expected, `FSN ${fsn}: they count from 1`);
+  }
   if (known === undefined || frame.boot > known.helloBoot) {
     const seen = known === undefined ? "none" : `boot ${known.helloBoot}`;
     const message = `no HELLO of ${buffer}.${frame.epoch} boot ${frame.boot} was seen; the newest is ${seen}`;

@@ -80,9 +80,12 @@ export function reserved(path: string): Verdict {
   return refuse("reserved_path", `${JSON.stringify(path)} is written by Forebay only`, atOnce);
 }
 
-/** A verdict as a result of a direct frame. */
+/** A verdict as a result of a direct frame. A refusal that may be retried says when (P12). */
 export function resultOf(verdict: Verdict): RequestResult {
   const headers: Record<string, string> = {};
+  if (verdict.code !== null && catalogue[verdict.code].retryable) {
+    headers["retry-after"] = "1";
+  }
   for (let i = 0; i + 1 < verdict.headers.length; i += 2) {
     const [name, value] = [verdict.headers[i], verdict.headers[i + 1]];
     if (name !== undefined && value !== undefined) {
