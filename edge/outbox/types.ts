@@ -37,7 +37,10 @@ export type OutboxAnswer =
       readonly fsn: number;
       /** The request's place in that frame. */
       readonly index: number;
-      /** It was there already, by batch id or producer seq; `fsn` and `index` are the first one's. */
+      /**
+       * It was there already. By batch id `fsn` and `index` are the first one's; by producer seq they are the producer's
+       * newest request's, which is durable only after all before it. FSN 0 means before the present epoch.
+       */
       readonly deduplicated: boolean;
     }
   | OutboxRefusal;
@@ -67,17 +70,40 @@ export interface OutboxStatus {
   readonly bytes: number;
   /** Age of the oldest frame not yet acknowledged, ms; 0 when there is none. */
   readonly oldestUnackedMs: number;
-  /** Records: accepted = in frames + acknowledged + dead (DESIGN, promise 5). */
+  /** Records: accepted = inFrames + acknowledged + dead, at all times (DESIGN, promise 5). */
   readonly ledger: {
     readonly accepted: number;
     readonly deduplicated: number;
     readonly refused: number;
+    readonly inFrames: number;
+    readonly acknowledged: number;
     readonly dead: number;
   };
   /** Failed drains in a row, and terminal NACKs on the same FSN. */
   readonly attempts: number;
   readonly strikes: number;
   readonly lastError: string | null;
+  readonly link: {
+    /** POSTs lost or refused as a whole, and answers that moved nothing. */
+    readonly failures: number;
+    readonly stalls: number;
+    readonly framesAcked: number;
+    /** Given up: their records are in `dead`. */
+    readonly framesVoided: number;
+    /** Since the object was constructed; replayed: sent before in that time. */
+    readonly framesSent: number;
+    readonly framesReplayed: number;
+    /** NACKs by code. */
+    readonly nacks: Readonly<Record<string, number>>;
+    /** Bytes a second that drain now. */
+    readonly bytesPerSecond: number;
+  };
+  /** Epochs that ended, oldest first, the last 15. `lost`: FSNs acknowledged by an origin that no longer has them. */
+  readonly endedEpochs: readonly {
+    readonly epoch: string;
+    readonly ending: "rewound" | "origin_history_lost";
+    readonly lost: { readonly from: number; readonly to: number } | null;
+  }[];
   /** How often the object was constructed since its storage was made: it rises when a hibernated outbox wakes. */
   readonly constructions: number;
 }
@@ -88,7 +114,7 @@ export interface OutboxRpc {
   append(requests: readonly OutboxRequest[]): Promise<OutboxReply>;
   /**
    * The state of a position (`parsePosition` form, of this outbox). Waits up to `waitMs` for `durable`.
-   * Refusals: `not_found` for another epoch, or an FSN never assigned.
+   * Refusals: `not_found` for an unknown epoch, or an FSN never assigned; `frame_given_up`; `origin_history_lost`.
    */
   ack(position: string, waitMs: number): Promise<OutboxAckReply>;
   status(): Promise<OutboxStatus>;
