@@ -130,8 +130,13 @@ test.each([
   expect(ran.stderr).toMatch(new RegExp(`^error ${code}: `));
 });
 
-test("a wrong key and none", async () => {
-  const wrong = await runCli(["append", "s", "1", "--url", origin.url, "--key", "wrong"]);
-  expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringMatching(/^error unauthorized: /)]);
-  expect(wrong.stderr).not.toContain('"wrong"');
+test.each([["wrong"], [null]])("a write with the key %j is refused", async (key) => {
+  const ran = await runCli(["append", "json", "1", "--url", origin.url], {
+    env: key === null ? {} : { FOREBAY_KEY: key },
+  });
+  expect(ran).toEqual({
+    code: 1,
+    stdout: "",
+    stderr: expect.stringMatching(/^error unauthorized: /),
+  });
 });
