@@ -31,8 +31,10 @@ export class Counters {
   /** Appends answered 202 with `Forebay-Ack: none`, and how many of them were refused afterwards. */
   unacknowledged = 0;
   unacknowledgedRefused = 0;
+  /** Ingest's ledger (DESIGN, promise 5): received = refused + deduplicated + stored. */
   recordsReceived = 0;
-  recordsRefusedAtDoor = 0;
+  recordsRefused = 0;
+  recordsDeduplicated = 0;
   framesReceived = 0;
   framesRefused = 0;
   /** SSE readers that fell behind their backlog and were moved to catch up from their offset. */

@@ -27,46 +27,56 @@ export async function ingest(exchange: Exchange): Promise<Reply> {
   const body = await bodyOf(exchange, context.settings.bodyBytesMax);
   const parsed = parseIngest(body, head.get("content-type"));
   context.counters.recordsReceived += parsed.received;
-  context.counters.recordsRefusedAtDoor += parsed.refused.length;
+  context.counters.recordsRefused += parsed.refused.length;
   if (parsed.records.length === 0) {
     return answerReply(parsed, { ack: context.durableAck, deduplicated: 0 }, null);
   }
-  const store = (): Verdict => storeRecords(exchange, path, parsed, producer);
+  const request: Ingested = { path, parsed, producer };
   if (ack === "none") {
-    storeUnacknowledged(exchange, store);
+    storeUnacknowledged(exchange, request);
     return answerReply(parsed, { ack: "none", deduplicated: 0 }, null);
   }
-  const verdict = store();
+  const verdict = store(exchange, request);
   await durable(context.streams, verdict.lsn);
   if (verdict.code !== null) {
     return verdictReply(verdict, context.durableAck);
   }
-  // A producer's request that is stored is answered 200, one that was stored before 204.
-  const repeated = producer !== null && verdict.status === 204;
-  const deduplicated = repeated ? parsed.records.length : 0;
+  const deduplicated = isDuplicate(request, verdict) ? parsed.records.length : 0;
   return answerReply(parsed, { ack: context.durableAck, deduplicated }, verdict);
 }
 
-function storeRecords(
-  exchange: Exchange,
-  path: string,
-  parsed: Parsed,
-  producer: ProducerTag | null,
-): Verdict {
-  return exchange.context.streams.ingest({
-    path,
-    contentType: "application/json",
-    records: parsed.records.map((record) => record.bytes),
-    producer,
-    create: true,
-  });
+interface Ingested {
+  readonly path: string;
+  readonly parsed: Parsed;
+  readonly producer: ProducerTag | null;
 }
 
-function storeUnacknowledged(exchange: Exchange, store: () => Verdict): void {
+/** A producer's request that is stored is answered 200, one that was stored before 204. */
+function isDuplicate({ producer }: Ingested, verdict: Verdict): boolean {
+  return producer !== null && verdict.status === 204;
+}
+
+/** Stores the records and keeps the ledger. @throws ForebayError of the journal */
+function store(exchange: Exchange, request: Ingested): Verdict {
+  const { counters, streams } = exchange.context;
+  const { path, parsed, producer } = request;
+  const records = parsed.records.map((record) => record.bytes);
+  // Counted as refused until they are not, so that an exception leaves the ledger right.
+  counters.recordsRefused += records.length;
+  const ingested = { path, contentType: "application/json", records, producer, create: true };
+  const verdict = streams.ingest(ingested);
+  if (verdict.code === null) {
+    counters.recordsRefused -= records.length;
+    counters.recordsDeduplicated += isDuplicate(request, verdict) ? records.length : 0;
+  }
+  return verdict;
+}
+
+function storeUnacknowledged(exchange: Exchange, request: Ingested): void {
   const { counters } = exchange.context;
   counters.unacknowledged++;
   try {
-    if (store().code !== null) {
+    if (store(exchange, request).code !== null) {
       counters.unacknowledgedRefused++;
     }
   } catch (error) {

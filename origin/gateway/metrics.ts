@@ -36,8 +36,8 @@ const series: readonly Series[] = [
   counter("records_received", "Records that came to ingest", (c) => c.counters.recordsReceived),
   counter(
     "records_refused",
-    "Records ingest refused at the door",
-    (c) => c.counters.recordsRefusedAtDoor,
+    "Records of ingest that were refused",
+    (c) => c.counters.recordsRefused,
   ),
   counter("frames_received", "Frames that came in", (c) => c.counters.framesReceived),
   counter("frames_refused", "Frames answered NACK", (c) => c.counters.framesRefused),
@@ -47,7 +47,7 @@ const series: readonly Series[] = [
   counter(
     "records_deduplicated",
     "Records not stored again",
-    (c) => c.streams.stats().recordsDeduplicated,
+    (c) => c.counters.recordsDeduplicated + c.streams.stats().recordsDeduplicated,
   ),
   counter(
     "records_quarantined",

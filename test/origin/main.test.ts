@@ -1,0 +1,157 @@
+import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { OriginConfig } from "../../origin/config/mod.ts";
+import { startOrigin, type RunningOrigin } from "../../origin/main.ts";
+import { ForebayError } from "../../shared/errors/mod.ts";
+
+const MiB = 1024 * 1024;
+let directory: string;
+let running: RunningOrigin[] = [];
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "forebay-main-"));
+});
+afterEach(async () => {
+  await Promise.all(running.map((origin) => origin.close()));
+  running = [];
+  rmSync(directory, { recursive: true });
+});
+
+function config(changes: Partial<OriginConfig> = {}): OriginConfig {
+  return {
+    host: "127.0.0.1",
+    port: 0,
+    dataDir: join(directory, "data"),
+    key: null,
+    allowedOrigins: [],
+    longPollMs: 500,
+    sseLifetimeMs: 60_000,
+    journalBudgetBytes: 80 * MiB,
+    segmentBytes: 20 * MiB,
+    storeBytesMax: 64 * MiB,
+    maxConnections: 1000,
+    logLevel: "silent",
+    ...changes,
+  };
+}
+
+async function start(changes: Partial<OriginConfig> = {}): Promise<RunningOrigin> {
+  const origin = await startOrigin(config(changes));
+  running.push(origin);
+  return origin;
+}
+
+async function stop(origin: RunningOrigin): Promise<void> {
+  running = running.filter((each) => each !== origin);
+  await origin.close();
+}
+
+async function startError(changes: Partial<OriginConfig>): Promise<ForebayError> {
+  const outcome = await start(changes).catch((error: unknown) => error);
+  expect(outcome).toBeInstanceOf(ForebayError);
+  return outcome as ForebayError;
+}
+
+const text = { "content-type": "text/plain" };
+
+test("what was acknowledged is there after a restart, producers and all", async () => {
+  const first = await start();
+  await fetch(`${first.url}/v1/stream/s`, { method: "PUT", headers: text });
+  const producer = { ...text, "producer-id": "p", "producer-epoch": "0", "producer-seq": "0" };
+  const append = (url: string): Promise<Response> => fetch(`${url}/v1/stream/s`, { method: "POST", headers: producer, body: "once" });
+  expect((await append(first.url)).status).toBe(200);
+  await stop(first);
+  const second = await start();
+  expect((await append(second.url)).status).toBe(204);
+  expect(await (await fetch(`${second.url}/v1/stream/s`)).text()).toBe("once");
+});
+
+test("/readyz says what holds the bytes, and the data directory is its owner's alone", async () => {
+  const origin = await start();
+  const ready = (await (await fetch(`${origin.url}/readyz`)).json()) as { status: string; storage: string; ack: string };
+  expect(ready.status).toBe("ready");
+  expect(["direct", "buffered", "memory"]).toContain(ready.storage);
+  expect(ready.ack).toBe(ready.storage === "memory" ? "memory" : "origin");
+  expect(statSync(join(directory, "data")).mode & 0o777).toBe(0o700);
+});
+
+test("a port that is taken is port_taken, and the data directory is free again", async () => {
+  const first = await start();
+  const other = join(directory, "other");
+  const error = await startError({ port: first.port, dataDir: other });
+  expect(error.code).toBe("port_taken");
+  expect(error.message).toContain(String(first.port));
+  const second = await start({ dataDir: other });
+  expect(second.port).not.toBe(first.port);
+});
+
+test("an address of no interface here is config_invalid", async () => {
+  const error = await startError({ host: "192.0.2.1", key: "secret" });
+  expect(error.code).toBe("config_invalid");
+  expect(error.message).toContain("192.0.2.1");
+});
+
+test.each(["0.0.0.0", "::", "192.0.2.1", "example.com", "127.0.0.1.example.com"])(
+  "%s without a key is key_required before anything is touched",
+  async (host) => {
+    const error = await startError({ host });
+    expect(error.code).toBe("key_required");
+    expect(error.message).toContain("FOREBAY_KEY");
+    expect(() => statSync(join(directory, "data"))).toThrow();
+  },
+);
+
+test("a path that is a file is data_unwritable", async () => {
+  const path = join(directory, "file");
+  await writeFile(path, "");
+  expect((await startError({ dataDir: path })).code).toBe("data_unwritable");
+  expect((await startError({ dataDir: join(path, "below") })).code).toBe("data_unwritable");
+});
+
+test.skipIf(process.getuid?.() === 0)("a directory without write permission is data_unwritable", async () => {
+  const path = join(directory, "closed");
+  await mkdir(path);
+  await chmod(path, 0o500);
+  expect((await startError({ dataDir: join(path, "data") })).code).toBe("data_unwritable");
+});
+
+test("web origins that are none are config_invalid", async () => {
+  expect((await startError({ allowedOrigins: ["not an origin"] })).code).toBe("config_invalid");
+});
+
+test("a full budget is disk_full for whoever comes, reads go on, nothing is half applied", async () => {
+  const origin = await start({ journalBudgetBytes: 40 * MiB });
+  const url = `${origin.url}/v1/stream/s`;
+  await fetch(url, { method: "PUT", headers: text });
+  const body = "b".repeat(4 * MiB);
+  const statuses: number[] = [];
+  let refused: Response | undefined;
+  while (refused === undefined && statuses.length < 20) {
+    const answer = await fetch(url, { method: "POST", headers: text, body });
+    statuses.push(answer.status);
+    refused = answer.status === 204 ? undefined : answer;
+  }
+  expect([refused?.status, ((await refused?.json()) as { code: string }).code]).toEqual([507, "disk_full"]);
+  const taken = statuses.filter((status) => status === 204).length;
+  expect(taken).toBeGreaterThanOrEqual(8);
+  const tail = (await fetch(url, { method: "HEAD" })).headers.get("stream-next-offset");
+  const bytes = taken * 4 * MiB;
+  expect(tail).toBe(`${hex(taken)}_${hex(bytes)}`);
+  expect((await fetch(`${origin.url}/livez`)).status).toBe(200);
+});
+
+const hex = (n: number): string => n.toString(16).padStart(16, "0");
+
+test("a store that is full is store_full", async () => {
+  const origin = await start({ storeBytesMax: 3 * MiB });
+  const url = `${origin.url}/v1/stream/s`;
+  await fetch(url, { method: "PUT", headers: text });
+  const codes = new Set<string>();
+  for (let i = 0; i < 6; i++) {
+    const answer = await fetch(url, { method: "POST", headers: text, body: "b".repeat(MiB) });
+    codes.add(answer.status === 204 ? "stored" : ((await answer.json()) as { code: string }).code);
+  }
+  expect([...codes]).toEqual(["stored", "store_full"]);
+});
