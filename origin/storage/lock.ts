@@ -72,6 +72,8 @@ function heldLock(database: DatabaseSync, fd: number): DirectoryLock {
 
 /** An empty database does for a lock: nothing is ever written to it. */
 function beginExclusive(path: string): DatabaseSync | undefined {
+  // SQLite says of a file it cannot open only that it cannot; this says why, with the system's code.
+  closeSync(openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600));
   const database = new DatabaseSync(path, { timeout: 0 });
   try {
     database.exec("BEGIN EXCLUSIVE");
