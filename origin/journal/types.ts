@@ -40,6 +40,9 @@ export interface JournalStats {
   readonly segments: number;
   readonly bytesHeld: number;
   readonly budgetBytes: number;
+  /** Why no space can be had for more entries (`disk_full`); null again when there is some. */
+  readonly full: string | null;
+  /** Why the journal failed closed. */
   readonly failed: string | null;
 }
 

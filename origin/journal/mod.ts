@@ -1,0 +1,183 @@
+import { dirname, resolve } from "node:path";
+import { ForebayError } from "../../shared/errors/mod.ts";
+import { limits } from "../../shared/limits.ts";
+import type { Clock, Random } from "../../shared/ports/mod.ts";
+import {
+  blockBytes,
+  errorCode,
+  isDiskFull,
+  makeDirectories,
+  type Disk,
+  type DirectoryLock,
+} from "../storage/mod.ts";
+import { Areas } from "./areas.ts";
+import { newCounters, type Counters } from "./counters.ts";
+import { ShardJournal } from "./journal.ts";
+import { hex } from "./layout.ts";
+import { createManifest, type Manifest } from "./manifest.ts";
+import { probeDirect } from "./probe.ts";
+import { recover, type Recovered } from "./recover.ts";
+import { Ring } from "./ring.ts";
+import type { Journal, JournalEvents, Replay } from "./types.ts";
+
+export type { Journal, JournalEvents, JournalStats, Replay } from "./types.ts";
+
+export interface JournalOptions {
+  /** The data directory; made if it is missing. The journal lies in `journal/0` of it. */
+  readonly dir: string;
+  readonly disk: Disk;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Size of a segment, whole blocks, at least 4; a journal keeps the size it was made with. */
+  readonly segmentBytes?: number;
+  /** All segments together; at least two of them. */
+  readonly budgetBytes?: number;
+  readonly events: JournalEvents;
+}
+
+const lockWaitMs = 5000;
+
+/**
+ * Takes the data directory's lock, recovers, replays every entry, and is ready to append.
+ *
+ * @throws ForebayError `data_locked` | `data_unwritable` | `disk_full` | `journal_corrupt` | `format_unsupported` |
+ *   `config_invalid`; nothing was changed on the disk
+ */
+export async function openJournal(given: JournalOptions, replay: Replay): Promise<Journal> {
+  const options = { ...given, dir: resolve(given.dir), ...sizes(given) };
+  let lock: DirectoryLock | undefined;
+  try {
+    await makeDirectories(options.disk, options.dir);
+    lock = await options.disk.lock(options.dir, lockWaitMs);
+    return await openLocked(options, lock, replay);
+  } catch (error) {
+    await lock?.release();
+    throw startError(error, options.dir);
+  }
+}
+
+type Sized = JournalOptions & { readonly segmentBytes: number; readonly budgetBytes: number };
+
+function sizes(given: JournalOptions): { segmentBytes: number; budgetBytes: number } {
+  const { segmentBytes = limits.segmentBytes, budgetBytes = limits.journalBudgetBytes } = given;
+  if (segmentBytes % blockBytes !== 0 || segmentBytes < 4 * blockBytes) {
+    throw new ForebayError(
+      "config_invalid",
+      `segments of ${segmentBytes} bytes: expected a multiple of ${blockBytes}, at least ${4 * blockBytes}`,
+    );
+  }
+  if (budgetBytes < 2 * segmentBytes) {
+    throw new ForebayError(
+      "config_invalid",
+      `a journal budget of ${budgetBytes} bytes: expected at least two segments of ${segmentBytes}`,
+    );
+  }
+  return { segmentBytes, budgetBytes };
+}
+
+async function openLocked(options: Sized, lock: DirectoryLock, replay: Replay): Promise<Journal> {
+  const { disk, random } = options;
+  const dir = `${options.dir}/journal/0`;
+  const counters = newCounters();
+  await makeDirectories(disk, dir);
+  await syncAbove(disk, options.dir);
+  const recovered = await recover({ ...options, dir, counters }, replay);
+  for (const name of recovered.leftovers) {
+    await disk.unlink(`${dir}/${name}`);
+  }
+  const manifest =
+    recovered.manifest ?? (await createManifest(disk, dir, random.bytes(16), counters));
+  try {
+    return await start({ options, dir, lock, counters, recovered, manifest });
+  } catch (error) {
+    await manifest.close();
+    throw error;
+  }
+}
+
+interface Start {
+  readonly options: Sized;
+  readonly dir: string;
+  readonly lock: DirectoryLock;
+  readonly counters: Counters;
+  readonly recovered: Recovered;
+  readonly manifest: Manifest;
+}
+
+async function start(given: Start): Promise<Journal> {
+  const { options, dir, lock, counters, recovered, manifest } = given;
+  const { disk } = options;
+  const { volatile } = await disk.space(dir);
+  const direct = await probeDirect(disk, dir);
+  const ringOptions = { ...options, dir, manifest, counters, direct, volatile };
+  const ring = new Ring(ringOptions, recovered.spares);
+  if (recovered.active === undefined) {
+    await ring.openNew();
+  } else {
+    await ring.open(recovered.active.header);
+  }
+  return new ShardJournal({
+    id: hex(manifest.id),
+    storage: storageName(volatile, direct),
+    clock: options.clock,
+    counters,
+    areas: new Areas(disk, Math.min(limits.journalBatchBytesMax, options.segmentBytes)),
+    segmentBytes: options.segmentBytes,
+    budgetBytes: options.budgetBytes,
+    chain: recovered.chain,
+    term: recovered.term,
+    position: recovered.active?.position ?? blockBytes,
+    lock,
+    events: options.events,
+    ring,
+  });
+}
+
+function storageName(volatile: boolean, direct: boolean): string {
+  if (volatile) {
+    return "memory";
+  }
+  return direct ? "direct" : "buffered";
+}
+
+/** Names made by an earlier start that died before it synced them. */
+async function syncAbove(disk: Disk, dir: string): Promise<void> {
+  await disk.syncDirectory(`${dir}/journal`);
+  await disk.syncDirectory(dir);
+  await disk.syncDirectory(dirname(dir)).catch((error: unknown) => {
+    // A parent that may be passed through but not read cannot be opened to sync it.
+    if (errorCode(error) !== "EACCES") {
+      throw error;
+    }
+  });
+}
+
+const unwritable: ReadonlySet<string | undefined> = new Set([
+  "EACCES",
+  "EPERM",
+  "EROFS",
+  "ENOTDIR",
+  "EEXIST",
+  "ENAMETOOLONG",
+]);
+
+/** Errors of the system at a start in the catalogue's words; others pass. */
+function startError(error: unknown, dir: string): unknown {
+  if (error instanceof ForebayError) {
+    return error;
+  }
+  const reason = error instanceof Error ? error.message : String(error);
+  if (isDiskFull(error)) {
+    return new ForebayError("disk_full", `${dir}: ${reason}`, { cause: error });
+  }
+  if (unwritable.has(errorCode(error))) {
+    return new ForebayError("data_unwritable", `${dir} cannot be written: ${reason}`, {
+      cause: error,
+    });
+  }
+  if (errorCode(error) !== undefined) {
+    const message = `the journal in ${dir} cannot be opened: ${reason}`;
+    return new ForebayError("journal_failed", message, { cause: error });
+  }
+  return error;
+}

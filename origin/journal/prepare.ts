@@ -1,0 +1,56 @@
+import { blockBytes, writeFully, type Disk, type DiskFile } from "../storage/mod.ts";
+import type { Counters } from "./counters.ts";
+import { preparingSuffix, segmentName } from "./layout.ts";
+import { encodeSegmentHeader, type SegmentHeader } from "./segmentHeader.ts";
+
+const zeros = new Uint8Array(1024 * 1024);
+
+export interface PrepareOptions {
+  readonly disk: Disk;
+  readonly dir: string;
+  readonly counters: Counters;
+  /** The file system lives in memory: zero-filling would only take memory early. */
+  readonly volatile: boolean;
+}
+
+/**
+ * Makes a segment file: durable, under its name, all its blocks written when it resolves. Blocks that were never
+ * written cost two to five times as much at the first commit. When it fails, no half file is left.
+ */
+export async function prepareSegment(
+  options: PrepareOptions,
+  header: SegmentHeader,
+): Promise<void> {
+  const { disk, dir, counters } = options;
+  const path = `${dir}/${segmentName(header.generation)}`;
+  const aside = path + preparingSuffix;
+  if ((await disk.stat(aside)) !== undefined) {
+    await disk.unlink(aside);
+  }
+  const file = await disk.open(aside, "create");
+  try {
+    await fill(file, header.bytes, options);
+    await writeFully(file, encodeSegmentHeader(header), 0);
+    await file.sync();
+  } catch (error) {
+    await file.close().catch(() => undefined);
+    // What cannot be removed now goes before the next try, or at the next start.
+    await disk.unlink(aside).catch(() => undefined);
+    throw error;
+  }
+  await file.close();
+  await disk.rename(aside, path);
+  await disk.syncDirectory(dir);
+  counters.bytesWritten += blockBytes;
+  counters.syncs += 2;
+}
+
+async function fill(file: DiskFile, bytes: number, options: PrepareOptions): Promise<void> {
+  // In memory the last block alone makes the file as long as it is.
+  const from = options.volatile ? bytes - blockBytes : 0;
+  for (let at = from; at < bytes; at += zeros.length) {
+    const chunk = zeros.subarray(0, Math.min(zeros.length, bytes - at));
+    await writeFully(file, chunk, at);
+    options.counters.bytesWritten += chunk.length;
+  }
+}
