@@ -2,21 +2,12 @@ import { type ErrorCode, ForebayError } from "../../shared/errors/mod.ts";
 import type { Frame, FrameRequest } from "../../shared/frame/mod.ts";
 import { lsn } from "../../shared/ids/mod.ts";
 import { limits } from "../../shared/limits.ts";
-import { mediaType } from "../../shared/protocol/mod.ts";
 import { clampTime } from "./bytes.ts";
 import { type CreateOp, jsonType, newStream, type Op, opKind } from "./entry.ts";
-import {
-  bytesOf,
-  isRegression,
-  judgeShape,
-  judgeWrite,
-  producersFull,
-  recordsOf,
-  type Write,
-  writeOf,
-} from "./judge.ts";
+import { isRegression, judgeWrite, producersFull } from "./judge.ts";
 import { admitSeq, judgeForwarded, type ProducerState } from "./producer.ts";
 import { quarantineOps, quarantineRecords } from "./quarantine.ts";
+import { bytesOf, judgeShape, newStreamType, recordsOf, type Write, writeOf } from "./request.ts";
 import type { Shard } from "./shard.ts";
 import { producerOf, recordTime, type StreamState, streamOf } from "./state.ts";
 
@@ -141,7 +132,7 @@ export class FrameDraft {
   /** The stream begins when the edge took its first record, so that what the edge took next is not before it. */
   #begin(write: Write, acceptedAt: number, endedAt: number): DraftStream {
     const contentType = write.contentType ?? jsonType;
-    mediaType(contentType);
+    newStreamType(contentType);
     const createdAt = Math.min(this.#now, Math.max(acceptedAt, endedAt));
     const op = newStream(this.#nextId, write.path, contentType, createdAt);
     return draftOf(streamOf(op, endedAt, lsn(0)), op);

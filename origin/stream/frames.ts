@@ -3,8 +3,8 @@ import { type Frame, frameFlag, type RequestResult } from "../../shared/frame/mo
 import { type Lsn, lsn } from "../../shared/ids/mod.ts";
 import { limits } from "../../shared/limits.ts";
 import { FrameDraft } from "./draft.ts";
-import { writeOf } from "./judge.ts";
 import { type FrameRefusal, judgeFsn, refuseFrame } from "./outbox.ts";
+import { writeOf } from "./request.ts";
 import type { Shard } from "./shard.ts";
 import { outboxEpoch } from "./state.ts";
 import { atOnce, refusalOf, resultOf } from "./verdict.ts";

@@ -1,81 +1,13 @@
-import { ForebayError, invariant } from "../../shared/errors/mod.ts";
-import { type FrameRequest, type ProducerTag, requestFlag } from "../../shared/frame/mod.ts";
+import { invariant } from "../../shared/errors/mod.ts";
+import type { ProducerTag } from "../../shared/frame/mod.ts";
 import type { Lsn } from "../../shared/ids/mod.ts";
-import { splitJson } from "../../shared/ingest/mod.ts";
 import { limits } from "../../shared/limits.ts";
-import { compareSeq, header, isReservedPath, mediaType } from "../../shared/protocol/mod.ts";
+import { compareSeq, header, mediaType } from "../../shared/protocol/mod.ts";
 import type { ProducerState, SeqJudgement } from "./producer.ts";
+import type { Write } from "./request.ts";
 import { isIdle, type StreamState } from "./state.ts";
 import type { Verdict } from "./types.ts";
-import { atOnce, duplicate, refuse, reserved, stored, tailOf } from "./verdict.ts";
-
-/** A write of any kind: POST, ingest, or a request of a frame. */
-export interface Write {
-  readonly path: string;
-  /** Null: what was split already goes into any JSON stream. */
-  readonly contentType: string | null;
-  /** The body as it came; empty when `split` holds records. */
-  readonly body: Uint8Array;
-  /** Records split and checked before. */
-  readonly split: readonly Uint8Array[] | null;
-  readonly producer: ProducerTag | null;
-  readonly streamSeq: string | null;
-  readonly expectedOffset: string | null;
-  readonly close: boolean;
-  readonly create: boolean;
-}
-
-const noBytes = new Uint8Array(0);
-
-/**
- * A request of a frame as the write it is. Without the json flag its one record is a body as it came.
- *
- * @throws ForebayError `bad_frame` when there are several and nothing says where they were split
- */
-export function writeOf(request: FrameRequest): Write {
-  const split = (request.flags & requestFlag.json) !== 0;
-  if (!split && request.records.length > 1) {
-    const count = request.records.length;
-    throw new ForebayError("bad_frame", `a request of ${count} records lacks the json flag`);
-  }
-  return {
-    path: request.stream,
-    contentType: request.contentType,
-    body: split ? noBytes : (request.records[0] ?? noBytes),
-    split: split ? request.records : null,
-    producer: request.producer,
-    streamSeq: request.streamSeq,
-    expectedOffset: null,
-    close: false,
-    create: (request.flags & requestFlag.create) !== 0,
-  };
-}
-
-/** What the request says of itself, whatever the stream: a refusal at once, or null. */
-export function judgeShape(write: Write): Verdict | null {
-  if (isReservedPath(write.path)) {
-    return reserved(write.path);
-  }
-  if (write.split === null) {
-    if (write.body.length === 0) {
-      return write.close ? null : refuse("empty_body", "an append needs a body", atOnce);
-    }
-    if (write.contentType === null) {
-      return refuse("missing_content_type", "a body needs a Content-Type", atOnce);
-    }
-  } else if (write.split.length === 0 || write.split.some((record) => record.length === 0)) {
-    return refuse("empty_body", "a request needs records, and each record a byte", atOnce);
-  } else if (write.split.length > limits.requestRecordsMax) {
-    const detail = `${write.split.length} records, at most ${limits.requestRecordsMax} are allowed`;
-    return refuse("too_many_records", detail, atOnce);
-  }
-  const { producer } = write;
-  return producer === null || (isSeq(producer.epoch) && isSeq(producer.seq))
-    ? null
-    : refuse("bad_producer", `producer epoch ${producer.epoch}, seq ${producer.seq}`, atOnce);
-}
-
-const isSeq = (n: number): boolean => Number.isSafeInteger(n) && n >= 0;
+import { duplicate, refuse, stored, tailOf } from "./verdict.ts";
 
 /**
  * The protocol's order of checks on a living stream: stale epoch, duplicate, closed, content type, gap, Stream-Seq,
@@ -190,35 +122,4 @@ export function producersFull(stream: StreamState, now: number, more: number): b
 export function tooManyProducers(stream: StreamState): Verdict {
   const detail = `the stream remembers ${limits.producersPerStreamMax} producers; wait until one was idle for 7 days`;
   return refuse("too_many_producers", detail, stream.lsn);
-}
-
-/** Payload bytes of a write, at most. */
-export function bytesOf(write: Write): number {
-  let bytes = write.body.length;
-  for (const record of write.split ?? []) {
-    bytes += record.length;
-  }
-  return bytes;
-}
-
-/**
- * The records of a write. A JSON stream flattens one array level; every other takes the body as one record.
- *
- * @throws ForebayError `bad_json`, `empty_array`, `too_many_records` …
- */
-export function recordsOf(json: boolean, write: Write, emptyArray: boolean): readonly Uint8Array[] {
-  if (write.split !== null) {
-    return write.split;
-  }
-  if (write.body.length === 0) {
-    return [];
-  }
-  if (!json) {
-    return [write.body];
-  }
-  const records = splitJson(write.body);
-  if (records.length === 0 && !emptyArray) {
-    throw new ForebayError("empty_array", "[] holds no record; an append needs one");
-  }
-  return records;
 }

@@ -1,7 +1,7 @@
 import { ForebayError, invariant } from "../../shared/errors/mod.ts";
 import type { Lsn } from "../../shared/ids/mod.ts";
 import type { Clock } from "../../shared/ports/mod.ts";
-import type { Journal } from "../journal/types.ts";
+import type { Journal } from "../journal/mod.ts";
 import type { RecordStore } from "../store/mod.ts";
 import { apply, type Target } from "./apply.ts";
 import { EntryWriter } from "./bytes.ts";

@@ -2,7 +2,7 @@ import { ForebayError } from "../../shared/errors/mod.ts";
 import type { Frame, Hello, RequestResult, Welcome } from "../../shared/frame/mod.ts";
 import type { Lsn } from "../../shared/ids/mod.ts";
 import type { Clock } from "../../shared/ports/mod.ts";
-import type { Journal } from "../journal/types.ts";
+import type { Journal } from "../journal/mod.ts";
 import type { RecordStore } from "../store/mod.ts";
 import { apply } from "./apply.ts";
 import { decodeEntry } from "./entry.ts";

@@ -1,20 +1,12 @@
 import { ForebayError, invariant } from "../../shared/errors/mod.ts";
 import type { ProducerTag } from "../../shared/frame/mod.ts";
 import type { Lsn } from "../../shared/ids/mod.ts";
-import { isJson, isReservedPath, mediaType } from "../../shared/protocol/mod.ts";
+import { isJson, isReservedPath } from "../../shared/protocol/mod.ts";
 import { clampTime } from "./bytes.ts";
 import { type AppendOp, type CreateOp, jsonType, newStream, opKind } from "./entry.ts";
-import {
-  bytesOf,
-  judgeShape,
-  judgeWrite,
-  producersFull,
-  recordsOf,
-  refuseSeq,
-  tooManyProducers,
-  type Write,
-} from "./judge.ts";
+import { judgeWrite, producersFull, refuseSeq, tooManyProducers } from "./judge.ts";
 import { judgeDirect } from "./producer.ts";
+import { bytesOf, judgeShape, newStreamType, recordsOf, type Write } from "./request.ts";
 import type { Shard } from "./shard.ts";
 import { producerOf, recordTime, type StreamState } from "./state.ts";
 import type { CreateRequest, Verdict } from "./types.ts";
@@ -34,7 +26,7 @@ export function create(shard: Shard, request: CreateRequest): Verdict {
   const first: Write = { ...plain, path, contentType, body, close: closed };
   let records: readonly Uint8Array[];
   try {
-    const type = mediaType(contentType);
+    const type = newStreamType(contentType);
     if (existing !== undefined) {
       return createdAgain(existing, request, type);
     }
@@ -140,7 +132,7 @@ function createBy(shard: Shard, request: Write, now: number): Verdict {
   const contentType = request.contentType ?? jsonType;
   let records: readonly Uint8Array[];
   try {
-    records = recordsOf(isJson(mediaType(contentType)), request, false);
+    records = recordsOf(isJson(newStreamType(contentType)), request, false);
     shard.store.admit(bytesOf(request));
   } catch (error) {
     return refusedBy(error, judgedBy);

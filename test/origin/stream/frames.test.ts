@@ -338,6 +338,34 @@ describe("an outbox frame, record by record", () => {
     });
   });
 
+  test("P14 what an edge should not have sent is quarantined, never stored where nobody finds it", () => {
+    const from = greeted();
+    const made = { flags: requestFlag.create, contentType: "text/plain" };
+    from.streams.applyFrame(
+      outboxFrame(1, [
+        request("a//b", ["1"], made),
+        request("%61", ["2"], made),
+        request("", ["3"], made),
+        request("s", ["4"], { ...made, contentType: "text/plain; x=\r\nevil: 1" }),
+        request("s", ["5"], { ...made, producer: tag("x".repeat(257), 0, 0) }),
+        request("s", ["6"], { ...made, producer: tag("", 0, 0) }),
+        request("s", ["7"], { ...made, streamSeq: "x".repeat(257) }),
+        ingested("s", ["8".repeat(limits.recordBytesMax + 1)]),
+      ]),
+    );
+    expect(codes(from)).toEqual([
+      "bad_path",
+      "bad_path",
+      "bad_path",
+      "bad_header",
+      "bad_producer",
+      "bad_producer",
+      "bad_header",
+      "record_too_large",
+    ]);
+    expect(from.streams.list("", "", 9).map(({ path }) => path)).toEqual(["_forebay/quarantine"]);
+  });
+
   test("a quarantined record can be put back by what is written of it", () => {
     const from = greeted();
     const odd = new Uint8Array([0xff, 0x00, 0xfe]);

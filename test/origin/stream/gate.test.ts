@@ -57,9 +57,9 @@ describe("the output gate", () => {
 
   test("nobody leaves early or is forgotten, whatever the order, and across growth of the ring", () => {
     const step = fc.oneof(
-      fc.record({ hold: fc.nat(40) }),
-      fc.record({ advance: fc.nat(6) }),
-      fc.constant({ burst: 1500 }),
+      { arbitrary: fc.record({ hold: fc.nat(40) }), weight: 5 },
+      { arbitrary: fc.record({ advance: fc.nat(6) }), weight: 5 },
+      { arbitrary: fc.constant({ burst: 1500 }), weight: 1 },
     );
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
@@ -84,9 +84,8 @@ describe("the output gate", () => {
             durable = Math.min(reserved, durable + each.advance);
             gate.advance(lsn(durable));
           }
-          for (const { at, reply } of waiting) {
-            expect(reply.state === "sent" ? at <= durable : true).toBe(true);
-          }
+          const early = waiting.filter(({ at, reply }) => reply.state === "sent" && at > durable);
+          expect(early).toEqual([]);
         }
         gate.advance(lsn(reserved));
         expect(waiting.every(({ reply }) => reply.state === "sent")).toBe(true);

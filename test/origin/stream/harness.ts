@@ -3,7 +3,7 @@ import type { Frame, FrameRequest, ProducerTag } from "../../../shared/frame/mod
 import { frameFlag, requestFlag } from "../../../shared/frame/mod.ts";
 import { type Lsn, lsn } from "../../../shared/ids/mod.ts";
 import type { Clock, Timer } from "../../../shared/ports/mod.ts";
-import type { Journal, JournalStats } from "../../../origin/journal/types.ts";
+import type { Journal, JournalStats } from "../../../origin/journal/mod.ts";
 import { ResidentStore } from "../../../origin/store/mod.ts";
 import {
   type AppendRequest,

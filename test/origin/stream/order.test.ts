@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { limits } from "../../../shared/limits.ts";
 import type { AppendRequest } from "../../../origin/stream/mod.ts";
 import { bench, bytes, contents, headersOf, outcome, post, put, tag } from "./harness.ts";
 
@@ -126,7 +127,9 @@ describe("P1 order of checks", () => {
 
   test("what needs no stream is refused at once, before any check of it", () => {
     const { streams } = world(true);
+    const large = { ...post("s", ""), body: new Uint8Array(limits.bodyBytesMax + 1) };
     const cases: [AppendRequest, string][] = [
+      [large, "413 body_too_large"],
       [post("s", ""), "400 empty_body"],
       [post("none", ""), "400 empty_body"],
       [post("s", "x", { contentType: null }), "400 missing_content_type"],
