@@ -184,7 +184,7 @@ export function readBatch(
   streams: OwnedStreams,
   path: string,
   offset = "-1",
-  maxBytes = 1 << 20,
+  maxBytes = 1 << 26,
 ): ReadBatch {
   const batch = streams.read(path, offset, { maxBytes, touch: false });
   if (isRefused(batch)) {
