@@ -5,7 +5,7 @@ export const formatVersion = 1;
 export const segmentHeaderBytes = 68;
 export const batchHeaderBytes = 68;
 export const entryHeaderBytes = 4;
-export const manifestBytes = 2 * blockBytes;
+export const manifestBytes: number = 2 * blockBytes;
 export const manifestRecordBytes = 64;
 
 export const batchFlag = { seal: 1 } as const;

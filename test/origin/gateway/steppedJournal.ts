@@ -1,6 +1,6 @@
 import { ForebayError, type ErrorCode } from "../../../shared/errors/mod.ts";
 import { lsn, type Lsn } from "../../../shared/ids/mod.ts";
-import type { Journal, JournalEvents, JournalStats } from "../../../origin/journal/types.ts";
+import type { Journal, JournalEvents, JournalStats } from "../../../origin/journal/mod.ts";
 
 /** A journal in memory whose commits a test lets go, holds back or makes fail. */
 export class SteppedJournal implements Journal {
@@ -78,7 +78,9 @@ export class SteppedJournal implements Journal {
       segments: 1,
       bytesHeld: 0,
       budgetBytes: 0,
+      full: null,
       failed: this.#failed,
+      full: this.refusal === "disk_full" ? "refused by the test" : null,
     };
   }
 }
