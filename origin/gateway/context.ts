@@ -1,5 +1,5 @@
 import type { Clock, Random } from "../../shared/ports/mod.ts";
-import type { JournalStats } from "../journal/types.ts";
+import type { JournalStats } from "../journal/mod.ts";
 import type { Streams } from "../stream/mod.ts";
 import type { Counters } from "./counters.ts";
 import type { Fanout } from "./fanout.ts";

@@ -12,15 +12,15 @@ export function readyz(exchange: Exchange): Reply {
   exchange.route = "health";
   const { context } = exchange;
   const { storage, journalId, reserved, durable, journal } = context.status();
-  const reason = journal.failed ?? (context.closing ? "shutting down" : null);
+  const reason = journal.failed ?? journal.full ?? (context.closing ? "shutting down" : null);
   const body = {
-    status: reason === null ? "ready" : "failed",
+    status: reason === null ? "ready" : "not ready",
     reason,
     ack: context.durableAck,
     storage,
     journal: {
       id: journalId,
-      state: journal.failed === null ? "open" : "failed",
+      state: journal.failed !== null ? "failed" : journal.full !== null ? "full" : "open",
       reserved,
       durable,
       segments: journal.segments,

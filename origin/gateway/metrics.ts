@@ -67,6 +67,9 @@ const series: readonly Series[] = [
   gauge("journal_failed", "1 when the journal failed", (c) =>
     c.status().journal.failed === null ? 0 : 1,
   ),
+  gauge("journal_full", "1 when no space can be had", (c) =>
+    c.status().journal.full === null ? 0 : 1,
+  ),
   gauge("journal_held_bytes", "Bytes of segments held", (c) => c.status().journal.bytesHeld),
   gauge("journal_budget_bytes", "Bytes allowed", (c) => c.status().journal.budgetBytes),
   gauge("journal_segments", "Segments held", (c) => c.status().journal.segments),

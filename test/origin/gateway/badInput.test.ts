@@ -31,7 +31,14 @@ const producer = { "producer-id": "p", "producer-epoch": "0", "producer-seq": "0
 const tail1 = "0000000000000001_0000000000000001";
 
 /** method, path, headers, body → status, code */
-const table: readonly [string, string, Record<string, string>, string | Uint8Array<ArrayBuffer> | null, number, string][] = [
+const table: readonly [
+  string,
+  string,
+  Record<string, string>,
+  string | Uint8Array<ArrayBuffer> | null,
+  number,
+  string,
+][] = [
   ["POST", "/v1/stream/json", json, '{"a":', 400, "bad_json"],
   ["POST", "/v1/stream/json", json, "[1,2", 400, "bad_json"],
   ["POST", "/v1/stream/json", json, "NaN", 400, "bad_json"],
@@ -42,20 +49,76 @@ const table: readonly [string, string, Record<string, string>, string | Uint8Arr
   ["POST", "/v1/stream/json", json, null, 400, "empty_body"],
   ["POST", "/v1/stream/json", text, "1", 409, "content_type_mismatch"],
   ["POST", "/v1/stream/json", { "content-type": "nonsense" }, "1", 400, "bad_header"],
-  ["POST", "/v1/stream/json", { ...json, "content-encoding": "gzip" }, "1", 415, "unsupported_media_type"],
+  [
+    "POST",
+    "/v1/stream/json",
+    { ...json, "content-encoding": "gzip" },
+    "1",
+    415,
+    "unsupported_media_type",
+  ],
   ["POST", "/v1/stream/text", text, null, 400, "empty_body"],
   ["POST", "/v1/stream/closed", text, "x", 409, "stream_closed"],
   ["POST", "/v1/stream/unknown", text, "x", 404, "stream_not_found"],
   ["POST", "/v1/stream/unknown", { "stream-closed": "true" }, null, 404, "stream_not_found"],
   ["POST", "/v1/stream/text", { ...text, "producer-id": "p" }, "x", 400, "bad_producer"],
-  ["POST", "/v1/stream/text", { ...text, ...producer, "producer-epoch": "-1" }, "x", 400, "bad_producer"],
-  ["POST", "/v1/stream/text", { ...text, ...producer, "producer-seq": "1e3" }, "x", 400, "bad_producer"],
-  ["POST", "/v1/stream/text", { ...text, ...producer, "producer-seq": "9007199254740993" }, "x", 400, "bad_producer"],
-  ["POST", "/v1/stream/text", { ...text, ...producer, "producer-id": "" }, "x", 400, "bad_producer"],
-  ["POST", "/v1/stream/text", { ...text, ...producer, "producer-id": "i".repeat(257) }, "x", 400, "bad_producer"],
+  [
+    "POST",
+    "/v1/stream/text",
+    { ...text, ...producer, "producer-epoch": "-1" },
+    "x",
+    400,
+    "bad_producer",
+  ],
+  [
+    "POST",
+    "/v1/stream/text",
+    { ...text, ...producer, "producer-seq": "1e3" },
+    "x",
+    400,
+    "bad_producer",
+  ],
+  [
+    "POST",
+    "/v1/stream/text",
+    { ...text, ...producer, "producer-seq": "9007199254740993" },
+    "x",
+    400,
+    "bad_producer",
+  ],
+  [
+    "POST",
+    "/v1/stream/text",
+    { ...text, ...producer, "producer-id": "" },
+    "x",
+    400,
+    "bad_producer",
+  ],
+  [
+    "POST",
+    "/v1/stream/text",
+    { ...text, ...producer, "producer-id": "i".repeat(257) },
+    "x",
+    400,
+    "bad_producer",
+  ],
   ["POST", "/v1/stream/text", { ...text, "stream-seq": "s".repeat(257) }, "x", 400, "bad_header"],
-  ["POST", "/v1/stream/text", { ...text, "stream-expected-offset": tail1 }, "x", 409, "offset_mismatch"],
-  ["POST", "/v1/stream/text", { ...text, "forebay-ack": "replicated" }, "x", 400, "ack_unavailable"],
+  [
+    "POST",
+    "/v1/stream/text",
+    { ...text, "stream-expected-offset": tail1 },
+    "x",
+    409,
+    "offset_mismatch",
+  ],
+  [
+    "POST",
+    "/v1/stream/text",
+    { ...text, "forebay-ack": "replicated" },
+    "x",
+    400,
+    "ack_unavailable",
+  ],
   ["POST", "/v1/stream/text?ack=memory", text, "x", 400, "ack_unavailable"],
   ["POST", "/v1/stream/text?ack=none&ack=none", text, "x", 400, "bad_query"],
   ["POST", "/v1/stream/%zz", text, "x", 400, "bad_path"],
@@ -69,8 +132,22 @@ const table: readonly [string, string, Record<string, string>, string | Uint8Arr
   ["PUT", "/v1/stream/new", { ...text, "stream-ttl": "-1" }, null, 400, "bad_header"],
   ["PUT", "/v1/stream/new", { ...text, "stream-ttl": "01" }, null, 400, "bad_header"],
   ["PUT", "/v1/stream/new", { ...text, "stream-expires-at": "soon" }, null, 400, "bad_header"],
-  ["PUT", "/v1/stream/new", { ...text, "stream-ttl": "1", "stream-expires-at": "2030-01-01T00:00:00Z" }, null, 400, "bad_header"],
-  ["PUT", "/v1/stream/new", { ...text, "stream-forked-from": "/v1/stream/text" }, null, 400, "bad_header"],
+  [
+    "PUT",
+    "/v1/stream/new",
+    { ...text, "stream-ttl": "1", "stream-expires-at": "2030-01-01T00:00:00Z" },
+    null,
+    400,
+    "bad_header",
+  ],
+  [
+    "PUT",
+    "/v1/stream/new",
+    { ...text, "stream-forked-from": "/v1/stream/text" },
+    null,
+    400,
+    "bad_header",
+  ],
   ["PUT", "/v1/stream/new", json, "{", 400, "bad_json"],
   ["DELETE", "/v1/stream/unknown", {}, null, 404, "stream_not_found"],
   ["GET", "/v1/stream/unknown", {}, null, 404, "stream_not_found"],
@@ -87,9 +164,23 @@ const table: readonly [string, string, Record<string, string>, string | Uint8Arr
   ["POST", "/v1/ingest/i", json, "[]", 400, "empty_array"],
   ["POST", "/v1/ingest/i", json, null, 400, "empty_body"],
   ["POST", "/v1/ingest/i", { "content-type": "image/png" }, "1", 415, "unsupported_media_type"],
-  ["POST", "/v1/ingest/i", { ...json, "content-encoding": "br" }, "1", 415, "unsupported_media_type"],
+  [
+    "POST",
+    "/v1/ingest/i",
+    { ...json, "content-encoding": "br" },
+    "1",
+    415,
+    "unsupported_media_type",
+  ],
   ["POST", "/v1/frames", text, "x", 415, "unsupported_media_type"],
-  ["POST", "/v1/frames", { "content-type": "application/vnd.forebay.frames" }, "\u0005\0\0\0abcde", 400, "bad_frame"],
+  [
+    "POST",
+    "/v1/frames",
+    { "content-type": "application/vnd.forebay.frames" },
+    "\u0005\0\0\0abcde",
+    400,
+    "bad_frame",
+  ],
   ["PATCH", "/v1/stream/text", text, "x", 405, "method_not_allowed"],
   ["GET", "/v1/frames", {}, null, 405, "method_not_allowed"],
   ["GET", "/v1/ingest/i", {}, null, 405, "method_not_allowed"],
@@ -98,16 +189,19 @@ const table: readonly [string, string, Record<string, string>, string | Uint8Arr
   ["GET", "/", {}, null, 404, "not_found"],
 ];
 
-test.each(table)("I8 %s %s %j is refused with its code", async (method, path, headers, body, status, code) => {
-  const answer = await send(method, path, headers, body);
-  const problem = (await answer.json()) as { code: string; status: number; detail: string };
-  expect([answer.status, problem.code, problem.status]).toEqual([status, code, status]);
-  expect(problem.detail.length).toBeGreaterThan(10);
-  expect(answer.headers.get("content-type")).toBe("application/problem+json");
-  expect(answer.headers.get("cache-control")).toBe("no-store");
-  expect(answer.headers.get("x-content-type-options")).toBe("nosniff");
-  expect(answer.headers.get("cross-origin-resource-policy")).toBe("cross-origin");
-});
+test.each(table)(
+  "I8 %s %s %j is refused with its code",
+  async (method, path, headers, body, status, code) => {
+    const answer = await send(method, path, headers, body);
+    const problem = (await answer.json()) as { code: string; status: number; detail: string };
+    expect([answer.status, problem.code, problem.status]).toEqual([status, code, status]);
+    expect(problem.detail.length).toBeGreaterThan(10);
+    expect(answer.headers.get("content-type")).toBe("application/problem+json");
+    expect(answer.headers.get("cache-control")).toBe("no-store");
+    expect(answer.headers.get("x-content-type-options")).toBe("nosniff");
+    expect(answer.headers.get("cross-origin-resource-policy")).toBe("cross-origin");
+  },
+);
 
 test("nothing of a refused request is applied", async () => {
   const { streams, tail } = await listed();
@@ -135,26 +229,65 @@ const malformed: readonly [string, string, number, string][] = [
   ["an impossible Host", "GET /livez HTTP/1.1\r\nHost: a b/<>\r\n\r\n", 400, "bad_request"],
   ["a backslash", `GET /livez\\x HTTP/1.1\r\n${host}\r\n`, 400, "bad_request"],
   ["an asterisk", `GET * HTTP/1.1\r\n${host}\r\n`, 400, "bad_request"],
-  ["Content-Length: NaN", `POST /v1/stream/text HTTP/1.1\r\n${host}Content-Length: NaN\r\n\r\n`, 400, "bad_request"],
-  ["two Content-Lengths", `POST /v1/stream/text HTTP/1.1\r\n${host}Content-Length: 1\r\nContent-Length: 2\r\n\r\n`, 400, "bad_request"],
-  ["length and chunks", `POST /v1/stream/text HTTP/1.1\r\n${host}Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n`, 400, "bad_request"],
-  ["a bad chunk size", `POST /v1/stream/text HTTP/1.1\r\n${host}Content-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n`, 400, "bad_request"],
-  ["a repeated producer header", `POST /v1/stream/text HTTP/1.1\r\n${host}Producer-Id: a\r\nproducer-id: b\r\nContent-Length: 0\r\n\r\n`, 400, "bad_header"],
+  [
+    "Content-Length: NaN",
+    `POST /v1/stream/text HTTP/1.1\r\n${host}Content-Length: NaN\r\n\r\n`,
+    400,
+    "bad_request",
+  ],
+  [
+    "two Content-Lengths",
+    `POST /v1/stream/text HTTP/1.1\r\n${host}Content-Length: 1\r\nContent-Length: 2\r\n\r\n`,
+    400,
+    "bad_request",
+  ],
+  [
+    "length and chunks",
+    `POST /v1/stream/text HTTP/1.1\r\n${host}Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n`,
+    400,
+    "bad_request",
+  ],
+  [
+    "a bad chunk size",
+    `POST /v1/stream/text HTTP/1.1\r\n${host}Content-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n`,
+    400,
+    "bad_request",
+  ],
+  [
+    "a repeated producer header",
+    `POST /v1/stream/text HTTP/1.1\r\n${host}Producer-Id: a\r\nproducer-id: b\r\nContent-Length: 0\r\n\r\n`,
+    400,
+    "bad_header",
+  ],
   ["dot segments", `GET /v1/stream/a/../b HTTP/1.1\r\n${host}\r\n`, 400, "bad_path"],
   ["encoded dot segments", `GET /v1/stream/a/%2e%2e/b HTTP/1.1\r\n${host}\r\n`, 400, "bad_path"],
-  ["dots into another route", `POST /v1/stream/../frames HTTP/1.1\r\n${host}Content-Length: 0\r\n\r\n`, 400, "bad_path"],
+  [
+    "dots into another route",
+    `POST /v1/stream/../frames HTTP/1.1\r\n${host}Content-Length: 0\r\n\r\n`,
+    400,
+    "bad_path",
+  ],
   ["TRACE", `TRACE /v1/stream/text HTTP/1.1\r\n${host}\r\n`, 405, "method_not_allowed"],
 ];
 
-test.each(malformed)("I8 %s is answered, and the server stays", async (_name, bytes, status, code) => {
-  const answer = await rawRequest(gateway.port, bytes);
-  expect([answer.status, (JSON.parse(answer.body) as { code: string }).code]).toEqual([status, code]);
-  expect(answer.headers.get("x-content-type-options")).toBe("nosniff");
-  expect((await send("GET", "/livez")).status).toBe(200);
-});
+test.each(malformed)(
+  "I8 %s is answered, and the server stays",
+  async (_name, bytes, status, code) => {
+    const answer = await rawRequest(gateway.port, bytes);
+    expect([answer.status, (JSON.parse(answer.body) as { code: string }).code]).toEqual([
+      status,
+      code,
+    ]);
+    expect(answer.headers.get("x-content-type-options")).toBe("nosniff");
+    expect((await send("GET", "/livez")).status).toBe(200);
+  },
+);
 
 test("an absolute-form target is served as its path", async () => {
-  const answer = await rawRequest(gateway.port, `GET http://elsewhere.example/livez HTTP/1.1\r\n${host}\r\n`);
+  const answer = await rawRequest(
+    gateway.port,
+    `GET http://elsewhere.example/livez HTTP/1.1\r\n${host}\r\n`,
+  );
   expect([answer.status, answer.body]).toEqual([200, '{"status":"ok"}']);
 });
 

@@ -10,16 +10,24 @@ test("closing answers what waits, ends SSE, lets a commit finish and refuses wha
   await fetch(stream, { method: "PUT", headers: text });
   const reader = await SseClient.open(`${stream}?offset=-1&live=sse`);
   const poll = fetch(`${stream}?offset=now&live=long-poll`);
-  await expect.poll(async () => (await (await fetch(`${gateway.url}/metrics`)).text()).includes("followers 2\n")).toBe(true);
+  await expect
+    .poll(async () =>
+      (await (await fetch(`${gateway.url}/metrics`)).text()).includes("followers 2\n"),
+    )
+    .toBe(true);
   gateway.journal.held = true;
   const append = fetch(stream, { method: "POST", headers: text, body: "x" });
   await expect.poll(() => gateway.journal.reserved).toBe(2);
   const started = performance.now();
   const closed = gateway.close(5000);
   const answer = await poll;
-  expect([answer.status, answer.headers.get("retry-after"), answer.headers.get("connection")]).toEqual([503, "1", "close"]);
+  expect([
+    answer.status,
+    answer.headers.get("retry-after"),
+    answer.headers.get("connection"),
+  ]).toEqual([503, "1", "close"]);
   await expect.poll(() => reader.ended).toBe(true);
-  await expect(fetch(`${gateway.url}/livez`)).rejects.toThrow();
+  await expect(fetch(`${gateway.url}/livez`)).rejects.toThrow("fetch failed");
   gateway.journal.commit();
   expect((await append).status).toBe(204);
   await closed;

@@ -13,18 +13,31 @@ afterEach(async () => {
 
 const text = { "content-type": "text/plain" };
 
-function send(method: string, path: string, headers: Record<string, string> = {}, body: string | null = null): Promise<Response> {
+function send(
+  method: string,
+  path: string,
+  headers: Record<string, string> = {},
+  body: string | null = null,
+): Promise<Response> {
   return fetch(`${gateway.url}${path}`, { method, headers, body });
 }
 
 function producer(seq: number, epoch = 0): Record<string, string> {
-  return { ...text, "producer-id": "p", "producer-epoch": String(epoch), "producer-seq": String(seq) };
+  return {
+    ...text,
+    "producer-id": "p",
+    "producer-epoch": String(epoch),
+    "producer-seq": String(seq),
+  };
 }
 
 /** Whether the answer is still held back, long after any answer that waits for nothing would be there. */
 async function isHeld(answer: Promise<Response>): Promise<boolean> {
   const held = Symbol("held");
-  const first = await Promise.race([answer, new Promise((resolve) => setTimeout(resolve, 150, held))]);
+  const first = await Promise.race([
+    answer,
+    new Promise((resolve) => setTimeout(resolve, 150, held)),
+  ]);
   return first === held;
 }
 
@@ -97,7 +110,9 @@ test("P17 a read of a stream made anew waits for that stream to be durable", asy
   gateway.journal.held = true;
   const create = send("PUT", "/v1/stream/s", text);
   await expect.poll(() => gateway.journal.reserved).toBe(1);
-  const reads = ["", "?offset=now", "?offset=-1&live=sse"].map((query) => send("GET", `/v1/stream/s${query}`));
+  const reads = ["", "?offset=now", "?offset=-1&live=sse"].map((query) =>
+    send("GET", `/v1/stream/s${query}`),
+  );
   for (const read of reads) {
     expect(await isHeld(read)).toBe(true);
   }
@@ -112,7 +127,9 @@ test("P17 a read of a stream made anew waits for that stream to be durable", asy
 test("P10 a stream that was answered 201 is there on every connection", async () => {
   for (let i = 0; i < 50; i++) {
     expect((await send("PUT", `/v1/stream/s${i}`, text)).status).toBe(201);
-    const reads = await Promise.all(Array.from({ length: 8 }, () => send("HEAD", `/v1/stream/s${i}`)));
+    const reads = await Promise.all(
+      Array.from({ length: 8 }, () => send("HEAD", `/v1/stream/s${i}`)),
+    );
     expect(reads.map((read) => read.status)).toEqual(Array.from({ length: 8 }, () => 200));
   }
 });
@@ -155,7 +172,10 @@ test.each([
     await send("POST", "/v1/ingest/u", { "content-type": "application/json" }, body),
   ];
   for (const answer of answers) {
-    expect([answer.status, ((await answer.json()) as { code: string }).code]).toEqual([status, code]);
+    expect([answer.status, ((await answer.json()) as { code: string }).code]).toEqual([
+      status,
+      code,
+    ]);
     expect(answer.headers.get("retry-after")).toBe("1");
   }
   gateway.journal.refusal = null;
@@ -164,15 +184,31 @@ test.each([
   expect(streams).toHaveLength(1);
 });
 
+test("a full disk shows in /readyz, and stops showing when there is room again", async () => {
+  gateway.journal.refusal = "disk_full";
+  const full = await send("GET", "/readyz");
+  expect(full.status).toBe(503);
+  expect(await full.json()).toMatchObject({ status: "not ready", journal: { state: "full" } });
+  gateway.journal.refusal = null;
+  expect((await send("GET", "/readyz")).status).toBe(200);
+});
+
 test("after the journal failed writes are refused with a code, /readyz says why, reads go on", async () => {
   await send("PUT", "/v1/stream/s", text, "kept");
   expect((await send("GET", "/readyz")).status).toBe(200);
   gateway.journal.fail("EIO at segment 3");
   const write = await send("POST", "/v1/stream/s", text, "x");
-  expect([write.status, ((await write.json()) as { code: string }).code]).toEqual([503, "journal_failed"]);
+  expect([write.status, ((await write.json()) as { code: string }).code]).toEqual([
+    503,
+    "journal_failed",
+  ]);
   const ready = await send("GET", "/readyz");
   expect(ready.status).toBe(503);
-  expect(await ready.json()).toMatchObject({ status: "failed", reason: "EIO at segment 3", storage: "direct" });
+  expect(await ready.json()).toMatchObject({
+    status: "not ready",
+    reason: "EIO at segment 3",
+    storage: "direct",
+  });
   expect((await send("GET", "/livez")).status).toBe(200);
   expect(await (await send("GET", "/v1/stream/s")).text()).toBe("kept");
   expect((await send("HEAD", "/v1/stream/s")).status).toBe(200);

@@ -39,9 +39,17 @@ function postChunked(bytes: number): Promise<Response> {
 }
 
 test("I3 a body of the limit is taken, one byte more is not, by Content-Length", async () => {
-  const fits = await fetch(stream("bytes"), { method: "POST", headers: octets, body: new Uint8Array(limits.bodyBytesMax) });
+  const fits = await fetch(stream("bytes"), {
+    method: "POST",
+    headers: octets,
+    body: new Uint8Array(limits.bodyBytesMax),
+  });
   expect(fits.status).toBe(204);
-  const over = await fetch(stream("bytes"), { method: "POST", headers: octets, body: new Uint8Array(limits.bodyBytesMax + 1) });
+  const over = await fetch(stream("bytes"), {
+    method: "POST",
+    headers: octets,
+    body: new Uint8Array(limits.bodyBytesMax + 1),
+  });
   expect(over.status).toBe(413);
   const problem = (await over.json()) as { code: string; detail: string };
   expect(problem.code).toBe("body_too_large");
@@ -58,13 +66,18 @@ test("I3 real bytes are counted: chunked bodies have the same limit", async () =
 test("I3 a connection whose body was refused serves the next request", async () => {
   const head = `POST /v1/stream/bytes HTTP/1.1\r\nHost: h\r\nContent-Type: application/octet-stream\r\nContent-Length: ${limits.bodyBytesMax + 1}\r\n\r\n`;
   const next = "GET /livez HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
-  const bytes = Buffer.concat([Buffer.from(head), Buffer.alloc(limits.bodyBytesMax + 1), Buffer.from(next)]);
+  const bytes = Buffer.concat([
+    Buffer.from(head),
+    Buffer.alloc(limits.bodyBytesMax + 1),
+    Buffer.from(next),
+  ]);
   const statuses = await statusesUntilClosed(bytes);
   expect(statuses).toEqual(["413", "200"]);
 });
 
 test("I3 what goes on after a refusal is cut off in the end", async () => {
-  const head = "POST /v1/stream/bytes HTTP/1.1\r\nHost: h\r\nContent-Type: application/octet-stream\r\nContent-Length: 99999999999\r\n\r\n";
+  const head =
+    "POST /v1/stream/bytes HTTP/1.1\r\nHost: h\r\nContent-Type: application/octet-stream\r\nContent-Length: 99999999999\r\n\r\n";
   const statuses = await statusesUntilClosed(Buffer.from(head), 64 * 1024 * 1024);
   expect(statuses).toEqual(["413"]);
 });
@@ -163,9 +176,21 @@ test("P12 bodies being received have a bound together", async () => {
   const small = await startGateway({ heldBytesMax: 100_000 });
   try {
     await fetch(`${small.url}/v1/stream/s`, { method: "PUT" });
-    const answer = await fetch(`${small.url}/v1/stream/s`, { method: "POST", headers: octets, body: new Uint8Array(1_000_000) });
-    expect([answer.status, answer.headers.get("retry-after"), await codeOf(answer)]).toEqual([503, "1", "too_many_waiting"]);
-    const fits = await fetch(`${small.url}/v1/stream/s`, { method: "POST", headers: octets, body: new Uint8Array(10_000) });
+    const answer = await fetch(`${small.url}/v1/stream/s`, {
+      method: "POST",
+      headers: octets,
+      body: new Uint8Array(1_000_000),
+    });
+    expect([answer.status, answer.headers.get("retry-after"), await codeOf(answer)]).toEqual([
+      503,
+      "1",
+      "too_many_waiting",
+    ]);
+    const fits = await fetch(`${small.url}/v1/stream/s`, {
+      method: "POST",
+      headers: octets,
+      body: new Uint8Array(10_000),
+    });
     expect(fits.status).toBe(204);
   } finally {
     await small.close();
@@ -178,13 +203,28 @@ test("P12 the number of those who wait has a bound", async () => {
     await fetch(`${small.url}/v1/stream/s`, { method: "PUT" });
     const poll = `${small.url}/v1/stream/s?offset=now&live=long-poll`;
     const first = fetch(poll);
-    await expect.poll(async () => (await (await fetch(`${small.url}/metrics`)).text()).includes("requests_waiting 1")).toBe(true);
+    await expect
+      .poll(async () =>
+        (await (await fetch(`${small.url}/metrics`)).text()).includes("requests_waiting 1"),
+      )
+      .toBe(true);
     const second = await fetch(poll);
-    expect([second.status, second.headers.get("retry-after"), await codeOf(second)]).toEqual([503, "1", "too_many_waiting"]);
-    const append = await fetch(`${small.url}/v1/stream/s`, { method: "POST", headers: octets, body: "x" });
+    expect([second.status, second.headers.get("retry-after"), await codeOf(second)]).toEqual([
+      503,
+      "1",
+      "too_many_waiting",
+    ]);
+    const append = await fetch(`${small.url}/v1/stream/s`, {
+      method: "POST",
+      headers: octets,
+      body: "x",
+    });
     expect([append.status, await codeOf(append)]).toEqual([503, "too_many_waiting"]);
     expect((await first).status).toBe(204);
-    expect((await fetch(`${small.url}/v1/stream/s`, { method: "POST", headers: octets, body: "x" })).status).toBe(204);
+    expect(
+      (await fetch(`${small.url}/v1/stream/s`, { method: "POST", headers: octets, body: "x" }))
+        .status,
+    ).toBe(204);
   } finally {
     await small.close();
   }

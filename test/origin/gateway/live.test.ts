@@ -11,7 +11,12 @@ afterAll(() => gateway.close());
 const text = { "content-type": "text/plain" };
 const json = { "content-type": "application/json" };
 
-function send(method: string, path: string, headers: Record<string, string> = {}, body: string | Uint8Array<ArrayBuffer> | null = null): Promise<Response> {
+function send(
+  method: string,
+  path: string,
+  headers: Record<string, string> = {},
+  body: string | Uint8Array<ArrayBuffer> | null = null,
+): Promise<Response> {
   return fetch(`${gateway.url}/v1/stream/${path}`, { method, headers, body });
 }
 
@@ -85,7 +90,9 @@ test("readers that came at different times all get every record once, in order",
   }
   const all = Array.from({ length: 60 }, (_, i) => i);
   for (const reader of readers) {
-    await expect.poll(() => reader.data.flatMap((data) => JSON.parse(data) as number[])).toEqual(all);
+    await expect
+      .poll(() => reader.data.flatMap((data) => JSON.parse(data) as number[]))
+      .toEqual(all);
     const offsets = reader.controls.map(({ streamNextOffset }) => streamNextOffset);
     expect(offsets).toEqual([...new Set(offsets)].sort());
     reader.close();
@@ -130,7 +137,9 @@ test("text passes as its bytes, binary as base64 with a header that says so", as
   await send("PUT", "bin", { "content-type": "application/x-thing" }, bytes);
   await send("POST", "bin", { "content-type": "application/x-thing" }, bytes);
   const binary = await follow("bin");
-  await expect.poll(() => binary.data).toEqual([Buffer.from([...bytes, ...bytes]).toString("base64")]);
+  await expect
+    .poll(() => binary.data)
+    .toEqual([Buffer.from([...bytes, ...bytes]).toString("base64")]);
   expect(binary.answer.headers["stream-sse-data-encoding"]).toBe("base64");
   binary.close();
 });
@@ -140,7 +149,9 @@ test("a cursor moves past the client's and never goes back", async () => {
   const first = await follow("cursor");
   await expect.poll(() => first.controls.length).toBe(1);
   const sent = Number(first.controls[0]?.streamCursor) + 1000;
-  const ahead = await SseClient.open(`${gateway.url}/v1/stream/cursor?offset=-1&live=sse&cursor=${sent}`);
+  const ahead = await SseClient.open(
+    `${gateway.url}/v1/stream/cursor?offset=-1&live=sse&cursor=${sent}`,
+  );
   await expect.poll(() => ahead.controls.length).toBe(1);
   await send("POST", "cursor", text, "y");
   await expect.poll(() => [first.controls.length, ahead.controls.length]).toEqual([2, 2]);
@@ -159,7 +170,9 @@ test("deletion ends readers; a stream made anew at the path is not theirs", asyn
   await expect.poll(() => gauge("followers")).toBe(2);
   gateway.journal.held = true;
   const changes = [send("DELETE", "gone"), send("PUT", "gone", text, "newer")];
-  await expect.poll(() => gateway.journal.reserved - gateway.journal.durable).toBeGreaterThanOrEqual(2);
+  await expect
+    .poll(() => gateway.journal.reserved - gateway.journal.durable)
+    .toBeGreaterThanOrEqual(2);
   gateway.journal.held = false;
   gateway.journal.commit();
   await Promise.all(changes);
@@ -175,7 +188,9 @@ test("an SSE answer ends after its lifetime and can be taken up again", async ()
     const reader = await SseClient.open(`${short.url}/v1/stream/s?offset=-1&live=sse`);
     await expect.poll(() => reader.ended).toBe(true);
     expect([reader.answer.complete, reader.data]).toEqual([true, ["x"]]);
-    const again = await SseClient.open(`${short.url}/v1/stream/s?offset=${reader.controls[0]?.streamNextOffset}&live=sse`);
+    const again = await SseClient.open(
+      `${short.url}/v1/stream/s?offset=${reader.controls[0]?.streamNextOffset}&live=sse`,
+    );
     await expect.poll(() => again.controls.length).toBe(1);
     expect(again.data).toEqual([]);
     again.close();
@@ -194,7 +209,11 @@ test("a reader that does not read costs bounded memory, and gets everything in t
     const record = "r".repeat(99_999);
     // Far more than the sockets' own buffers take.
     for (let i = 0; i < 200; i++) {
-      await fetch(`${small.url}/v1/stream/s`, { method: "POST", headers: text, body: record + (i % 10) });
+      await fetch(`${small.url}/v1/stream/s`, {
+        method: "POST",
+        headers: text,
+        body: record + (i % 10),
+      });
     }
     await expect.poll(() => quick.data.join("").length, { timeout: 10_000 }).toBe(20_000_000);
     expect(await (await fetch(`${small.url}/metrics`)).text()).toMatch(/sse_lagged_total [1-9]/);
@@ -211,12 +230,17 @@ test("a reader that does not read costs bounded memory, and gets everything in t
 
 test("a long-poll answers with what comes, at once when it is there, 204 when nothing does", async () => {
   await send("PUT", "poll", json);
-  const poll = (offset: string): Promise<Response> => send("GET", `poll?offset=${offset}&live=long-poll`);
+  const poll = (offset: string): Promise<Response> =>
+    send("GET", `poll?offset=${offset}&live=long-poll`);
   const waiting = poll("-1");
   await expect.poll(() => gauge("followers")).toBe(1);
   await send("POST", "poll", json, "[1,2]");
   const answer = await waiting;
-  expect([answer.status, await answer.json(), answer.headers.get("stream-up-to-date")]).toEqual([200, [1, 2], "true"]);
+  expect([answer.status, await answer.json(), answer.headers.get("stream-up-to-date")]).toEqual([
+    200,
+    [1, 2],
+    "true",
+  ]);
   expect(answer.headers.get("stream-cursor")).toMatch(/^\d+$/);
   expect(answer.headers.get("cache-control")).toBe("no-store");
   expect(await (await poll("-1")).json()).toEqual([1, 2]);
@@ -224,20 +248,34 @@ test("a long-poll answers with what comes, at once when it is there, 204 when no
   const started = performance.now();
   const nothing = await poll(next);
   expect(performance.now() - started).toBeGreaterThan(400);
-  expect([nothing.status, nothing.headers.get("stream-next-offset"), nothing.headers.get("stream-up-to-date"), nothing.headers.get("stream-closed")]).toEqual([204, next, "true", null]);
+  expect([
+    nothing.status,
+    nothing.headers.get("stream-next-offset"),
+    nothing.headers.get("stream-up-to-date"),
+    nothing.headers.get("stream-closed"),
+  ]).toEqual([204, next, "true", null]);
   const closing = poll(next);
   await expect.poll(() => gauge("followers")).toBe(1);
   await send("POST", "poll", { "stream-closed": "true" });
-  expect([(await closing).status, (await closing).headers.get("stream-closed")]).toEqual([204, "true"]);
+  expect([(await closing).status, (await closing).headers.get("stream-closed")]).toEqual([
+    204,
+    "true",
+  ]);
   const closed = await poll(next);
-  expect([closed.status, closed.headers.get("stream-closed"), closed.headers.get("stream-up-to-date")]).toEqual([204, "true", "true"]);
+  expect([
+    closed.status,
+    closed.headers.get("stream-closed"),
+    closed.headers.get("stream-up-to-date"),
+  ]).toEqual([204, "true", "true"]);
 });
 
 test("clients that go away leave nothing behind", async () => {
   await send("PUT", "away", text);
   const abort = new AbortController();
   const polls = Array.from({ length: 5 }, () =>
-    fetch(`${gateway.url}/v1/stream/away?offset=now&live=long-poll`, { signal: abort.signal }).catch(() => {}),
+    fetch(`${gateway.url}/v1/stream/away?offset=now&live=long-poll`, {
+      signal: abort.signal,
+    }).catch(() => {}),
   );
   await expect.poll(() => gauge("followers")).toBe(5);
   abort.abort();

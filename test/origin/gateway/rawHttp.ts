@@ -9,7 +9,11 @@ export interface RawAnswer {
 }
 
 /** Sends bytes as they are and returns the first answer; for requests no HTTP client would send. */
-export async function rawRequest(port: number, request: string | Buffer, waitMs = 2000): Promise<RawAnswer> {
+export async function rawRequest(
+  port: number,
+  request: string | Buffer,
+  waitMs = 2000,
+): Promise<RawAnswer> {
   const text = await exchangeBytes(port, request, waitMs);
   const [head = "", ...rest] = text.split("\r\n\r\n");
   const [statusLine = "", ...fields] = head.split("\r\n");

@@ -7,7 +7,12 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-function send(method: string, path: string, headers: Record<string, string> = {}, body: string | Uint8Array<ArrayBuffer> | null = null): Promise<Response> {
+function send(
+  method: string,
+  path: string,
+  headers: Record<string, string> = {},
+  body: string | Uint8Array<ArrayBuffer> | null = null,
+): Promise<Response> {
   return fetch(`${gateway.url}/v1/stream/${path}`, { method, headers, body });
 }
 
@@ -32,7 +37,13 @@ async function pages(path: string): Promise<{ body: string; upToDate: boolean }[
 
 test("P7 a response is cut at a record boundary, one larger record comes whole", async () => {
   await send("PUT", "cut", text);
-  for (const [letter, bytes] of [["a", 400], ["b", 400], ["c", 400], ["d", 3000], ["e", 1]] as const) {
+  for (const [letter, bytes] of [
+    ["a", 400],
+    ["b", 400],
+    ["c", 400],
+    ["d", 3000],
+    ["e", 1],
+  ] as const) {
     await send("POST", "cut", text, letter.repeat(bytes));
   }
   const found = await pages("cut");
@@ -95,8 +106,13 @@ test("P6 If-None-Match takes lists, weak tags and a star", async () => {
 });
 
 test("what may be cached: history, not the tail; a sliding TTL for an eighth of it", async () => {
-  const cacheOf = async (path: string): Promise<string | null> => (await send("GET", path)).headers.get("cache-control");
-  for (const [path, ttl] of [["hist", null], ["hist-ttl", "80"], ["hist-short", "7"]] as const) {
+  const cacheOf = async (path: string): Promise<string | null> =>
+    (await send("GET", path)).headers.get("cache-control");
+  for (const [path, ttl] of [
+    ["hist", null],
+    ["hist-ttl", "80"],
+    ["hist-short", "7"],
+  ] as const) {
     await send("PUT", path, { ...text, ...(ttl === null ? {} : { "stream-ttl": ttl }) });
     await send("POST", path, text, "a".repeat(900));
     await send("POST", path, text, "b".repeat(900));
@@ -125,22 +141,38 @@ test("a closed stream says so at its end only", async () => {
   const last = await send("GET", `ends?offset=${first.headers.get("stream-next-offset")}`);
   expect([await last.text(), last.headers.get("stream-closed")]).toEqual(["b".repeat(900), "true"]);
   const end = await send("GET", `ends?offset=${last.headers.get("stream-next-offset")}`);
-  expect([end.status, await end.text(), end.headers.get("stream-closed")]).toEqual([200, "", "true"]);
+  expect([end.status, await end.text(), end.headers.get("stream-closed")]).toEqual([
+    200,
+    "",
+    "true",
+  ]);
 });
 
 test("streams are listed in order, by prefix, page by page", async () => {
   for (const name of ["b", "a", "c/x", "c/y", "d"]) {
     await send("PUT", `list/${name}`, json);
   }
-  const list = async (query: string): Promise<{ streams: { path: string }[]; next: string | null }> =>
+  const list = async (
+    query: string,
+  ): Promise<{ streams: { path: string }[]; next: string | null }> =>
     (await (await fetch(`${gateway.url}/v1/streams?${query}`)).json()) as never;
-  const pathsOf = async (query: string): Promise<string[]> => (await list(query)).streams.map(({ path }) => path);
-  expect(await pathsOf("prefix=list/")).toEqual(["list/a", "list/b", "list/c/x", "list/c/y", "list/d"]);
+  const pathsOf = async (query: string): Promise<string[]> =>
+    (await list(query)).streams.map(({ path }) => path);
+  expect(await pathsOf("prefix=list/")).toEqual([
+    "list/a",
+    "list/b",
+    "list/c/x",
+    "list/c/y",
+    "list/d",
+  ]);
   expect(await pathsOf("prefix=list/c/")).toEqual(["list/c/x", "list/c/y"]);
   const first = await list("prefix=list/&limit=2");
   expect([first.streams.length, first.next]).toEqual([2, "list/b"]);
   const rest = await list(`prefix=list/&limit=3&after=${first.next}`);
-  expect([rest.streams.map(({ path }) => path), rest.next]).toEqual([["list/c/x", "list/c/y", "list/d"], null]);
+  expect([rest.streams.map(({ path }) => path), rest.next]).toEqual([
+    ["list/c/x", "list/c/y", "list/d"],
+    null,
+  ]);
   expect(rest.streams[0]).toEqual({
     path: "list/c/x",
     contentType: "application/json",
@@ -154,7 +186,9 @@ test("streams are listed in order, by prefix, page by page", async () => {
 test("metrics count answers by route and status", async () => {
   const count = async (): Promise<number> => {
     const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
-    return Number(/forebay_requests_total\{route="append",status="4xx"\} (\d+)/.exec(metrics)?.[1] ?? 0);
+    return Number(
+      /forebay_requests_total\{route="append",status="4xx"\} (\d+)/.exec(metrics)?.[1] ?? 0,
+    );
   };
   const before = await count();
   await send("POST", "nowhere", text, "x");

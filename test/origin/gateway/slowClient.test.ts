@@ -4,8 +4,17 @@ import { startGateway, type GatewayUnderTest } from "./gatewayUnderTest.ts";
 
 let gateway: GatewayUnderTest;
 beforeAll(async () => {
-  gateway = await startGateway({ headersTimeoutMs: 300, requestTimeoutMs: 600, timeoutCheckMs: 100, keepAliveTimeoutMs: 300, maxConnections: 20 });
-  await fetch(`${gateway.url}/v1/stream/s`, { method: "PUT", headers: { "content-type": "text/plain" } });
+  gateway = await startGateway({
+    headersTimeoutMs: 300,
+    requestTimeoutMs: 600,
+    timeoutCheckMs: 100,
+    keepAliveTimeoutMs: 300,
+    maxConnections: 20,
+  });
+  await fetch(`${gateway.url}/v1/stream/s`, {
+    method: "PUT",
+    headers: { "content-type": "text/plain" },
+  });
 });
 afterAll(() => gateway.close());
 
@@ -20,7 +29,8 @@ function untilClosed(socket: Socket): Promise<{ text: string; ms: number }> {
   });
 }
 
-const head = "POST /v1/stream/s HTTP/1.1\r\nHost: h\r\nContent-Type: text/plain\r\nContent-Length: 10\r\n\r\n";
+const head =
+  "POST /v1/stream/s HTTP/1.1\r\nHost: h\r\nContent-Type: text/plain\r\nContent-Length: 10\r\n\r\n";
 
 test("a header that does not come is timed out with a code", async () => {
   const socket = connect(gateway.port, "127.0.0.1");
@@ -34,7 +44,11 @@ test("a header that does not come is timed out with a code", async () => {
 test("a body that does not come is timed out, its place freed, nothing stored", async () => {
   const socket = connect(gateway.port, "127.0.0.1");
   socket.write(`${head}12345`);
-  await expect.poll(async () => (await (await fetch(`${gateway.url}/metrics`)).text()).includes("body_held_bytes 5\n")).toBe(true);
+  await expect
+    .poll(async () =>
+      (await (await fetch(`${gateway.url}/metrics`)).text()).includes("body_held_bytes 5\n"),
+    )
+    .toBe(true);
   const { text } = await untilClosed(socket);
   expect(text).toMatch(/^HTTP\/1\.1 408 /);
   const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
@@ -55,9 +69,17 @@ test("a body that drips is timed out all the same", async () => {
 test("a client that leaves in the middle of its body stores nothing and frees its place", async () => {
   const socket = connect(gateway.port, "127.0.0.1");
   socket.write(`${head}123`);
-  await expect.poll(async () => (await (await fetch(`${gateway.url}/metrics`)).text()).includes("body_held_bytes 3\n")).toBe(true);
+  await expect
+    .poll(async () =>
+      (await (await fetch(`${gateway.url}/metrics`)).text()).includes("body_held_bytes 3\n"),
+    )
+    .toBe(true);
   socket.destroy();
-  await expect.poll(async () => (await (await fetch(`${gateway.url}/metrics`)).text()).includes("body_held_bytes 0\n")).toBe(true);
+  await expect
+    .poll(async () =>
+      (await (await fetch(`${gateway.url}/metrics`)).text()).includes("body_held_bytes 0\n"),
+    )
+    .toBe(true);
   expect(await (await fetch(`${gateway.url}/v1/stream/s`)).text()).toBe("");
 });
 
@@ -69,7 +91,9 @@ test("a body in small pieces is one append", async () => {
     socket.write(piece);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
-  await expect.poll(async () => (await fetch(`${gateway.url}/v1/stream/s`)).text()).toBe("0123456789");
+  await expect
+    .poll(async () => (await fetch(`${gateway.url}/v1/stream/s`)).text())
+    .toBe("0123456789");
   socket.destroy();
 });
 
@@ -87,11 +111,16 @@ test("connections beyond the limit are not taken, and the others go on", async (
   expect(sockets.filter((socket) => socket.destroyed).length).toBeGreaterThanOrEqual(20);
   sockets.forEach((socket) => socket.destroy());
   await Promise.all(dropped);
-  await expect.poll(async () => (await fetch(`${gateway.url}/livez`).catch(() => undefined))?.status).toBe(200);
+  await expect
+    .poll(async () => (await fetch(`${gateway.url}/livez`).catch(() => undefined))?.status)
+    .toBe(200);
 });
 
 test("pipelined appends are applied and answered in order", async () => {
-  await fetch(`${gateway.url}/v1/stream/pipe`, { method: "PUT", headers: { "content-type": "text/plain" } });
+  await fetch(`${gateway.url}/v1/stream/pipe`, {
+    method: "PUT",
+    headers: { "content-type": "text/plain" },
+  });
   const socket = connect(gateway.port, "127.0.0.1");
   const one = (body: string, last: boolean): string =>
     `POST /v1/stream/pipe HTTP/1.1\r\nHost: h\r\nContent-Type: text/plain\r\nContent-Length: ${body.length}\r\n${last ? "Connection: close\r\n" : ""}\r\n${body}`;
