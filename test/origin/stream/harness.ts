@@ -199,7 +199,8 @@ export const contents = (streams: OwnedStreams, path: string): string[] =>
 
 /** A reply at the gate that notes what became of it. */
 export class Reply implements GateWaiter {
-  state: "waiting" | "sent" | string = "waiting";
+  /** "waiting", "sent", or the status and code it failed with. */
+  state: string = "waiting";
   readonly #log: Reply[];
 
   constructor(log: Reply[] = []) {
@@ -261,6 +262,12 @@ export function outboxFrame(
     requests,
     ...extras,
   };
+}
+
+/** A bench whose outbox `eu:0` has said HELLO: epoch e1, boot 1. */
+export function greeted(from: Bench = bench()): Bench {
+  from.streams.hello({ buffer: "eu:0", epoch: "e1", boot: 1, highestFsn: 0 });
+  return from;
 }
 
 export const directFrame = (requests: readonly FrameRequest[]): Frame =>
