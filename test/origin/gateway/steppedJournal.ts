@@ -78,7 +78,6 @@ export class SteppedJournal implements Journal {
       segments: 1,
       bytesHeld: 0,
       budgetBytes: 0,
-      full: null,
       failed: this.#failed,
       full: this.refusal === "disk_full" ? "refused by the test" : null,
     };
