@@ -1,5 +1,5 @@
 import { parsePosition } from "../../shared/ids/mod.ts";
-import { refusal } from "./admission.ts";
+import { refusal } from "./refusal.ts";
 import { ackedRow, type Store } from "./store.ts";
 import type { OutboxAckReply, OutboxRefusal } from "./types.ts";
 

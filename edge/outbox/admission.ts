@@ -1,9 +1,10 @@
-import { catalogue, type ErrorCode } from "../../shared/errors/mod.ts";
+import type { ErrorCode } from "../../shared/errors/mod.ts";
 import { requestBytes, requestFlag, type FrameRequest } from "../../shared/frame/mod.ts";
 import { limits } from "../../shared/limits.ts";
 import { header } from "../../shared/protocol/mod.ts";
 import type { DrainRate } from "./drainRate.ts";
 import { FrameLayout } from "./layout.ts";
+import { refusal } from "./refusal.ts";
 import type { BatchRow, ProducerRow } from "./rows.ts";
 import type { Marks } from "./settings.ts";
 import type { Tables } from "./tables.ts";
@@ -223,13 +224,4 @@ function gap(seq: number, expected: number): OutboxRefusal {
       [header.producerReceivedSeq]: String(seq),
     },
   });
-}
-
-export function refusal(
-  code: ErrorCode,
-  message: string,
-  extras: Pick<OutboxRefusal, "retryAfterSeconds" | "headers"> = {},
-): OutboxRefusal {
-  const retry = catalogue[code].retryable ? { retryAfterSeconds: 1 } : {};
-  return { kind: "refused", code, message, ...retry, ...extras };
 }

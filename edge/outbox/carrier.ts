@@ -23,6 +23,8 @@ export type Outcome =
 const replyBytesMax = 64 * 1024;
 const problemBytesMax = 8 * 1024;
 const reasonLengthMax = 300;
+/** No Retry-After holds the outbox for longer than its own backoff would. */
+const retryAfterMsMax = 60_000;
 
 /** One POST of messages. Never throws, never hangs, leaves no body open. */
 export async function post(
@@ -85,7 +87,8 @@ function refused(response: Response, reply: Uint8Array): Outcome {
   const text = new TextDecoder().decode(reply.subarray(0, problemBytesMax));
   const seconds = parseDecimal(response.headers.get("retry-after") ?? "") ?? 0;
   const reason = `${status} ${text.slice(0, reasonLengthMax)}`;
-  return { kind: "refused", status, code: codeOf(text), reason, retryAfterMs: seconds * 1000 };
+  const retryAfterMs = Math.min(retryAfterMsMax, seconds * 1000);
+  return { kind: "refused", status, code: codeOf(text), reason, retryAfterMs };
 }
 
 function codeOf(text: string): string | null {

@@ -68,7 +68,7 @@ export class Push {
     return this.#framesReplayed;
   }
 
-  /** What last went wrong in the outbox itself. */
+  /** What went wrong in the outbox itself, until frames leave again. */
   get fault(): string | null {
     return this.#fault;
   }
@@ -113,6 +113,7 @@ export class Push {
     this.#sender = state;
     if (done.trimmedBytes > 0) {
       this.#single = false;
+      this.#fault = null;
       rate.trimmed(done.trimmedBytes, clock.now(), tookMs);
     }
     this.#rim.settled(done.settledRow);

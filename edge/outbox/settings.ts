@@ -1,6 +1,7 @@
-import { ForebayError } from "../../shared/errors/mod.ts";
 import { limits } from "../../shared/limits.ts";
 import { framesPath } from "../../shared/protocol/mod.ts";
+import { refusal } from "./refusal.ts";
+import type { OutboxRefusal } from "./types.ts";
 
 /** The variables and secrets the outbox reads. */
 export interface OutboxEnv {
@@ -28,28 +29,24 @@ export interface Marks {
   readonly hardBytes: number;
 }
 
-/** @throws ForebayError `config_invalid`: a mark is not a number of bytes, or soft is not below hard */
-export function marksOf(env: OutboxEnv): Marks {
-  const softBytes = bytesOf("OUTBOX_SOFT_BYTES", env.OUTBOX_SOFT_BYTES, limits.outboxSoftBytes);
-  const hardBytes = bytesOf("OUTBOX_HARD_BYTES", env.OUTBOX_HARD_BYTES, limits.outboxHardBytes);
-  if (softBytes >= hardBytes) {
-    throw new ForebayError(
-      "config_invalid",
-      `OUTBOX_SOFT_BYTES (${softBytes}) must be below OUTBOX_HARD_BYTES (${hardBytes})`,
-    );
+/** The marks, or why there are none: with those no append is taken, while what is kept goes on draining. */
+export function marksOf(env: OutboxEnv): Marks | OutboxRefusal {
+  const softBytes = bytesOf(env.OUTBOX_SOFT_BYTES, limits.outboxSoftBytes);
+  const hardBytes = bytesOf(env.OUTBOX_HARD_BYTES, limits.outboxHardBytes);
+  if (softBytes < hardBytes) {
+    return { softBytes, hardBytes };
   }
-  return { softBytes, hardBytes };
+  const { OUTBOX_SOFT_BYTES: soft, OUTBOX_HARD_BYTES: hard } = env;
+  return refusal(
+    "config_invalid",
+    `OUTBOX_SOFT_BYTES (${soft ?? softBytes}) and OUTBOX_HARD_BYTES (${hard ?? hardBytes}) must be numbers of bytes, the first below the second`,
+  );
 }
 
-function bytesOf(name: string, text: string | undefined, fallback: number): number {
+/** NaN, which is below nothing, for what is not a number of bytes. */
+function bytesOf(text: string | undefined, fallback: number): number {
   if (text === undefined || text === "") {
     return fallback;
   }
-  if (!/^\d{1,15}$/.test(text)) {
-    throw new ForebayError(
-      "config_invalid",
-      `${name} is ${JSON.stringify(text)}, it must be a number of bytes`,
-    );
-  }
-  return Number(text);
+  return /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
 }

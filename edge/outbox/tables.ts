@@ -29,15 +29,9 @@ type Value = string | number | ArrayBuffer | null;
 
 export class Tables {
   readonly #sql: SqlStorage;
-  #rowsWritten = 0;
 
   constructor(sql: SqlStorage) {
     this.#sql = sql;
-  }
-
-  /** Rows written since the object was constructed, as billed (alarms not counted). */
-  get rowsWritten(): number {
-    return this.#rowsWritten;
   }
 
   /** Whether this outbox was ever written to. Reading one that was not must not write. */
@@ -205,6 +199,6 @@ export class Tables {
   }
 
   #write(query: string, ...values: Value[]): void {
-    this.#rowsWritten += this.#sql.exec(query, ...values).rowsWritten;
+    this.#sql.exec(query, ...values);
   }
 }
