@@ -32,7 +32,10 @@ export interface OriginProcess {
   log(): string;
   /** Ends it as `kill -9` does; resolves when it is gone. */
   crash(): Promise<void>;
-  /** Drains and ends it; resolves to its exit code. A temporary data directory is removed. */
+  /**
+   * Drains and ends it; resolves to its exit code. A temporary data directory is removed. Throws, with its log, when
+   * it had already ended by itself.
+   */
   stop(): Promise<number>;
 }
 
@@ -43,6 +46,7 @@ export async function startOrigin(options: OriginOptions = {}): Promise<OriginPr
     options.key === undefined ? {} : { FOREBAY_KEY: options.key },
   );
   const url = started.line.origin;
+  let crashed = false;
   return {
     url,
     port: Number(new URL(url).port),
@@ -50,10 +54,17 @@ export async function startOrigin(options: OriginOptions = {}): Promise<OriginPr
     pid: started.pid,
     log: started.log,
     async crash(): Promise<void> {
+      crashed = true;
       started.child.kill("SIGKILL");
       await started.exited;
     },
     async stop(): Promise<number> {
+      const { exitCode, signalCode } = started.child;
+      if (exitCode !== null || (signalCode !== null && !crashed)) {
+        throw new Error(
+          `the origin ended by itself (${exitCode ?? signalCode}):\n${started.log()}`,
+        );
+      }
       started.child.kill("SIGTERM");
       const code = await started.exited;
       release();
