@@ -122,7 +122,11 @@ function gatewayOf(config: OriginConfig, { streams, journal, logger }: Parts): G
 }
 
 /** A journal that failed cannot be flushed; the process ends all the same, and its waiters were told. */
-async function closeJournal(streams: OwnedStreams, journal: Journal, logger: Logger): Promise<void> {
+async function closeJournal(
+  streams: OwnedStreams,
+  journal: Journal,
+  logger: Logger,
+): Promise<void> {
   streams.close();
   try {
     await journal.close();

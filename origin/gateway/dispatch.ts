@@ -30,6 +30,8 @@ export class Dispatch {
     this.#throughHono = getRequestListener(fetchApp, {
       // Bodies are taken or drained here, with a bound.
       autoCleanupIncoming: false,
+      // For HTTP/1.0, which may leave Host out; 1.1 may not (exchange.ts).
+      hostname: "localhost",
       errorHandler: badTarget,
     }) as (request: ForebayIncoming, response: ServerResponse) => Promise<void>;
   }

@@ -78,11 +78,8 @@ export class Exchange {
    * @throws ForebayError `body_too_large` | `unsupported_media_type`
    */
   takeBody(bytesMax: number, sink: BodySink): void {
-    const encoding = this.head.get("content-encoding");
-    if (encoding !== null && encoding.toLowerCase() !== "identity") {
-      const message = `Content-Encoding ${JSON.stringify(encoding.slice(0, 64))} cannot be taken; send the body as it is`;
-      throw new ForebayError("unsupported_media_type", message);
-    }
+    this.#refuseEncoded("content-encoding", "identity");
+    this.#refuseEncoded("transfer-encoding", "chunked");
     const declared = this.head.get("content-length");
     if (declared !== null && Number(declared) > bytesMax) {
       throw tooLarge(bytesMax, `Content-Length says ${declared}`);
@@ -92,6 +89,15 @@ export class Exchange {
     }
     this.bodyTaken = true;
     this.request.takeBody(bytesMax, this.context.held, sink);
+  }
+
+  /** Of a body that is compressed, by whatever header, the bytes that came are not the bytes that were meant. */
+  #refuseEncoded(field: "content-encoding" | "transfer-encoding", plain: string): void {
+    const encoding = this.head.get(field);
+    if (encoding !== null && encoding.toLowerCase() !== plain) {
+      const message = `${field} ${JSON.stringify(encoding.slice(0, 64))} cannot be taken, only ${plain}`;
+      throw new ForebayError("unsupported_media_type", message);
+    }
   }
 
   /** Takes one of the places of those who wait. Each `enter` has one `leave`. */

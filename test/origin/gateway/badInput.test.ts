@@ -259,6 +259,12 @@ const malformed: readonly [string, string, number, string][] = [
     400,
     "bad_header",
   ],
+  [
+    "a compressed transfer",
+    `POST /v1/stream/text HTTP/1.1\r\n${host}Content-Type: text/plain\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`,
+    415,
+    "unsupported_media_type",
+  ],
   ["dot segments", `GET /v1/stream/a/../b HTTP/1.1\r\n${host}\r\n`, 400, "bad_path"],
   ["encoded dot segments", `GET /v1/stream/a/%2e%2e/b HTTP/1.1\r\n${host}\r\n`, 400, "bad_path"],
   [
@@ -282,6 +288,11 @@ test.each(malformed)(
     expect((await send("GET", "/livez")).status).toBe(200);
   },
 );
+
+test("HTTP/1.0 may leave Host out", async () => {
+  const answer = await rawRequest(gateway.port, "GET /livez HTTP/1.0\r\n\r\n");
+  expect([answer.status, answer.body]).toEqual([200, '{"status":"ok"}']);
+});
 
 test("an absolute-form target is served as its path", async () => {
   const answer = await rawRequest(
