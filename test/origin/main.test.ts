@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import type { OriginConfig } from "../../origin/config/mod.ts";
 import { startOrigin, type RunningOrigin } from "../../origin/main.ts";
 import { ForebayError } from "../../shared/errors/mod.ts";
+import "./gateway/eventually.ts";
 
 const MiB = 1024 * 1024;
 let directory: string;

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startGateway, type GatewayUnderTest } from "./gatewayUnderTest.ts";
 import { rawRequest } from "./rawHttp.ts";
+import "./eventually.ts";
 
 const key = "a-secret-of-some-length";
 const page = "https://app.example";

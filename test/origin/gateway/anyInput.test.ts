@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startGateway, type GatewayUnderTest } from "./gatewayUnderTest.ts";
 import { rawRequest } from "./rawHttp.ts";
+import "./eventually.ts";
 
 let gateway: GatewayUnderTest;
 beforeAll(async () => {

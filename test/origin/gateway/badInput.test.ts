@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startGateway, type GatewayUnderTest } from "./gatewayUnderTest.ts";
 import { rawRequest } from "./rawHttp.ts";
+import "./eventually.ts";
 
 let gateway: GatewayUnderTest;
 beforeAll(async () => {

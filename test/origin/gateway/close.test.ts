@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { startGateway } from "./gatewayUnderTest.ts";
 import { SseClient } from "./sseClient.ts";
+import { eventually } from "./eventually.ts";
 
 const text = { "content-type": "text/plain" };
 
@@ -10,14 +11,12 @@ test("closing answers what waits, ends SSE, lets a commit finish and refuses wha
   await fetch(stream, { method: "PUT", headers: text });
   const reader = await SseClient.open(`${stream}?offset=-1&live=sse`);
   const poll = fetch(`${stream}?offset=now&live=long-poll`);
-  await expect
-    .poll(async () =>
-      (await (await fetch(`${gateway.url}/metrics`)).text()).includes("followers 2\n"),
-    )
-    .toBe(true);
+  await eventually(async () =>
+    (await (await fetch(`${gateway.url}/metrics`)).text()).includes("followers 2\n"),
+  ).toBe(true);
   gateway.journal.held = true;
   const append = fetch(stream, { method: "POST", headers: text, body: "x" });
-  await expect.poll(() => gateway.journal.reserved).toBe(2);
+  await eventually(() => gateway.journal.reserved).toBe(2);
   const started = performance.now();
   const closed = gateway.close(5000);
   const answer = await poll;
@@ -26,7 +25,7 @@ test("closing answers what waits, ends SSE, lets a commit finish and refuses wha
     answer.headers.get("retry-after"),
     answer.headers.get("connection"),
   ]).toEqual([503, "1", "close"]);
-  await expect.poll(() => reader.ended).toBe(true);
+  await eventually(() => reader.ended).toBe(true);
   await expect(fetch(`${gateway.url}/livez`)).rejects.toThrow("fetch failed");
   gateway.journal.commit();
   expect((await append).status).toBe(204);
@@ -40,7 +39,7 @@ test("what never ends is cut at the deadline", async () => {
   await fetch(stream, { method: "PUT", headers: text });
   gateway.journal.held = true;
   const append = fetch(stream, { method: "POST", headers: text, body: "x" });
-  await expect.poll(() => gateway.journal.reserved).toBe(2);
+  await eventually(() => gateway.journal.reserved).toBe(2);
   const [outcome] = await Promise.allSettled([append, gateway.close(200)]);
   expect(outcome.status).toBe("rejected");
 });

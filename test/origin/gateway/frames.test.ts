@@ -10,6 +10,7 @@ import {
 } from "../../../shared/frame/mod.ts";
 import { framesContentType } from "../../../shared/protocol/mod.ts";
 import { startGateway, type GatewayUnderTest } from "./gatewayUnderTest.ts";
+import { eventually } from "./eventually.ts";
 
 let gateway: GatewayUnderTest;
 beforeEach(async () => {
@@ -182,7 +183,7 @@ test("P17 the answer waits for the newest entry, and is of unknown outcome when 
   await push(hello);
   gateway.journal.held = true;
   const first = post([outboxFrame(1, [ingestRequest(1)])]);
-  await expect.poll(() => gateway.journal.reserved - gateway.journal.durable).toBe(1);
+  await eventually(() => gateway.journal.reserved - gateway.journal.durable).toBe(1);
   const replay = post([outboxFrame(1, [ingestRequest(1)])]);
   const late = Symbol("late");
   const wait = (): Promise<unknown> => new Promise((resolve) => setTimeout(resolve, 150, late));

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { limits } from "../../../shared/limits.ts";
 import { startGateway, type GatewayUnderTest } from "./gatewayUnderTest.ts";
 import { rawRequest } from "./rawHttp.ts";
+import { eventually } from "./eventually.ts";
 
 let gateway: GatewayUnderTest;
 beforeAll(async () => {
@@ -203,11 +204,9 @@ test("P12 the number of those who wait has a bound", async () => {
     await fetch(`${small.url}/v1/stream/s`, { method: "PUT" });
     const poll = `${small.url}/v1/stream/s?offset=now&live=long-poll`;
     const first = fetch(poll);
-    await expect
-      .poll(async () =>
-        (await (await fetch(`${small.url}/metrics`)).text()).includes("requests_waiting 1"),
-      )
-      .toBe(true);
+    await eventually(async () =>
+      (await (await fetch(`${small.url}/metrics`)).text()).includes("requests_waiting 1"),
+    ).toBe(true);
     const second = await fetch(poll);
     expect([second.status, second.headers.get("retry-after"), await codeOf(second)]).toEqual([
       503,

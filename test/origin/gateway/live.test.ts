@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startGateway, type GatewayUnderTest } from "./gatewayUnderTest.ts";
 import { SseClient } from "./sseClient.ts";
+import { eventually } from "./eventually.ts";
 
 let gateway: GatewayUnderTest;
 beforeAll(async () => {
@@ -31,9 +32,9 @@ const gauge = async (name: string): Promise<number> => {
 test("P2 the last record comes before streamClosed, then the answer ends", async () => {
   await send("PUT", "close", text);
   const reader = await follow("close");
-  await expect.poll(() => reader.events.length).toBe(1);
+  await eventually(() => reader.events.length).toBe(1);
   await send("POST", "close", { ...text, "stream-closed": "true" }, "last");
-  await expect.poll(() => reader.ended).toBe(true);
+  await eventually(() => reader.ended).toBe(true);
   expect(reader.events.slice(1).map(({ event }) => event)).toEqual(["data", "control"]);
   expect(reader.data).toEqual(["last"]);
   expect(reader.controls.at(-1)).toEqual({
@@ -45,9 +46,9 @@ test("P2 the last record comes before streamClosed, then the answer ends", async
 test("P2 a close without data is a control event alone", async () => {
   await send("PUT", "bare", text);
   const reader = await follow("bare", "now");
-  await expect.poll(() => reader.events.length).toBe(1);
+  await eventually(() => reader.events.length).toBe(1);
   await send("POST", "bare", { "stream-closed": "true" });
-  await expect.poll(() => reader.ended).toBe(true);
+  await eventually(() => reader.ended).toBe(true);
   expect([reader.data, reader.controls.at(-1)?.streamClosed]).toEqual([[], true]);
 });
 
@@ -55,10 +56,10 @@ test("P3 many messages of one read are one data event and one control event", as
   await send("PUT", "batch", json, "[1,2]");
   await send("POST", "batch", json, "[3]");
   const reader = await follow("batch");
-  await expect.poll(() => reader.events.length).toBe(2);
+  await eventually(() => reader.events.length).toBe(2);
   expect(reader.data).toEqual(["[1,2,3]"]);
   await send("POST", "batch", json, "[4,5]");
-  await expect.poll(() => reader.events.length).toBe(4);
+  await eventually(() => reader.events.length).toBe(4);
   expect(reader.data).toEqual(["[1,2,3]", "[4,5]"]);
   expect(reader.controls.map(({ upToDate }) => upToDate)).toEqual([true, true]);
   reader.close();
@@ -67,7 +68,7 @@ test("P3 many messages of one read are one data event and one control event", as
 test("promise 4: a live reader sees nothing before it is durable", async () => {
   await send("PUT", "held", text);
   const reader = await follow("held");
-  await expect.poll(() => reader.events.length).toBe(1);
+  await eventually(() => reader.events.length).toBe(1);
   gateway.journal.held = true;
   const append = send("POST", "held", text, "x");
   await new Promise((resolve) => setTimeout(resolve, 100));
@@ -75,7 +76,7 @@ test("promise 4: a live reader sees nothing before it is durable", async () => {
   gateway.journal.held = false;
   gateway.journal.commit();
   await append;
-  await expect.poll(() => reader.data).toEqual(["x"]);
+  await eventually(() => reader.data).toEqual(["x"]);
   reader.close();
 });
 
@@ -90,24 +91,24 @@ test("readers that came at different times all get every record once, in order",
   }
   const all = Array.from({ length: 60 }, (_, i) => i);
   for (const reader of readers) {
-    await expect
-      .poll(() => reader.data.flatMap((data) => JSON.parse(data) as number[]))
-      .toEqual(all);
+    await eventually(() => reader.data.flatMap((data) => JSON.parse(data) as number[])).toEqual(
+      all,
+    );
     const offsets = reader.controls.map(({ streamNextOffset }) => streamNextOffset);
     expect(offsets).toEqual([...new Set(offsets)].sort());
     reader.close();
   }
-  await expect.poll(() => gauge("followers")).toBe(0);
-  await expect.poll(() => gauge("requests_waiting")).toBe(0);
+  await eventually(() => gauge("followers")).toBe(0);
+  await eventually(() => gauge("requests_waiting")).toBe(0);
 });
 
 test("readers at the tail are one follower of the stream", async () => {
   await send("PUT", "shared", text);
   const readers = await Promise.all(Array.from({ length: 20 }, () => follow("shared")));
-  await expect.poll(() => readers.every((reader) => reader.events.length === 1)).toBe(true);
+  await eventually(() => readers.every((reader) => reader.events.length === 1)).toBe(true);
   expect(await gauge("followers")).toBe(1);
   readers.forEach((reader) => reader.close());
-  await expect.poll(() => gauge("followers")).toBe(0);
+  await eventually(() => gauge("followers")).toBe(0);
 });
 
 test("no payload can forge an event, wherever its line ends fall", async () => {
@@ -117,12 +118,12 @@ test("no payload can forge an event, wherever its line ends fall", async () => {
   for (const part of parts) {
     await send("POST", "forge", text, part);
   }
-  await expect.poll(() => reader.data.join("")).toContain("c");
+  await eventually(() => reader.data.join("")).toContain("c");
   expect(reader.events.every(({ event }) => event === "data" || event === "control")).toBe(true);
   expect(reader.controls.every((control) => control.streamNextOffset !== undefined)).toBe(true);
   // A reader from the start gets the records as one payload: CR LF across two records is one line end.
   const later = await follow("forge");
-  await expect.poll(() => later.data).toEqual(["a\nb\n\nevent: control\ndata:{}\n\n\n\nc"]);
+  await eventually(() => later.data).toEqual(["a\nb\n\nevent: control\ndata:{}\n\n\n\nc"]);
   reader.close();
   later.close();
 });
@@ -130,16 +131,16 @@ test("no payload can forge an event, wherever its line ends fall", async () => {
 test("text passes as its bytes, binary as base64 with a header that says so", async () => {
   await send("PUT", "utf8", { "content-type": "text/plain; charset=utf-8" }, "häß 水 😀");
   const words = await follow("utf8");
-  await expect.poll(() => words.data).toEqual(["häß 水 😀"]);
+  await eventually(() => words.data).toEqual(["häß 水 😀"]);
   expect(words.answer.headers["stream-sse-data-encoding"]).toBeUndefined();
   words.close();
   const bytes = new Uint8Array([0, 10, 13, 255]);
   await send("PUT", "bin", { "content-type": "application/x-thing" }, bytes);
   await send("POST", "bin", { "content-type": "application/x-thing" }, bytes);
   const binary = await follow("bin");
-  await expect
-    .poll(() => binary.data)
-    .toEqual([Buffer.from([...bytes, ...bytes]).toString("base64")]);
+  await eventually(() => binary.data).toEqual([
+    Buffer.from([...bytes, ...bytes]).toString("base64"),
+  ]);
   expect(binary.answer.headers["stream-sse-data-encoding"]).toBe("base64");
   binary.close();
 });
@@ -147,14 +148,14 @@ test("text passes as its bytes, binary as base64 with a header that says so", as
 test("a cursor moves past the client's and never goes back", async () => {
   await send("PUT", "cursor", text, "x");
   const first = await follow("cursor");
-  await expect.poll(() => first.controls.length).toBe(1);
+  await eventually(() => first.controls.length).toBe(1);
   const sent = Number(first.controls[0]?.streamCursor) + 1000;
   const ahead = await SseClient.open(
     `${gateway.url}/v1/stream/cursor?offset=-1&live=sse&cursor=${sent}`,
   );
-  await expect.poll(() => ahead.controls.length).toBe(1);
+  await eventually(() => ahead.controls.length).toBe(1);
   await send("POST", "cursor", text, "y");
-  await expect.poll(() => [first.controls.length, ahead.controls.length]).toEqual([2, 2]);
+  await eventually(() => [first.controls.length, ahead.controls.length]).toEqual([2, 2]);
   const cursors = ahead.controls.map(({ streamCursor }) => Number(streamCursor));
   expect(cursors[0]).toBeGreaterThan(sent);
   expect(cursors[1]).toBeGreaterThanOrEqual(cursors[0] ?? 0);
@@ -167,16 +168,16 @@ test("deletion ends readers; a stream made anew at the path is not theirs", asyn
   await send("PUT", "gone", text, "old");
   const reader = await follow("gone");
   const poll = fetch(`${gateway.url}/v1/stream/gone?offset=now&live=long-poll`);
-  await expect.poll(() => gauge("followers")).toBe(2);
+  await eventually(() => gauge("followers")).toBe(2);
   gateway.journal.held = true;
   const changes = [send("DELETE", "gone"), send("PUT", "gone", text, "newer")];
-  await expect
-    .poll(() => gateway.journal.reserved - gateway.journal.durable)
-    .toBeGreaterThanOrEqual(2);
+  await eventually(() => gateway.journal.reserved - gateway.journal.durable).toBeGreaterThanOrEqual(
+    2,
+  );
   gateway.journal.held = false;
   gateway.journal.commit();
   await Promise.all(changes);
-  await expect.poll(() => reader.ended).toBe(true);
+  await eventually(() => reader.ended).toBe(true);
   expect(reader.data).toEqual(["old"]);
   expect([404, 410]).toContain((await poll).status);
 });
@@ -186,12 +187,12 @@ test("an SSE answer ends after its lifetime and can be taken up again", async ()
   try {
     await fetch(`${short.url}/v1/stream/s`, { method: "PUT", headers: text, body: "x" });
     const reader = await SseClient.open(`${short.url}/v1/stream/s?offset=-1&live=sse`);
-    await expect.poll(() => reader.ended).toBe(true);
+    await eventually(() => reader.ended).toBe(true);
     expect([reader.answer.complete, reader.data]).toEqual([true, ["x"]]);
     const again = await SseClient.open(
       `${short.url}/v1/stream/s?offset=${reader.controls[0]?.streamNextOffset}&live=sse`,
     );
-    await expect.poll(() => again.controls.length).toBe(1);
+    await eventually(() => again.controls.length).toBe(1);
     expect(again.data).toEqual([]);
     again.close();
   } finally {
@@ -215,10 +216,10 @@ test("a reader that does not read costs bounded memory, and gets everything in t
         body: record + (i % 10),
       });
     }
-    await expect.poll(() => quick.data.join("").length, { timeout: 10_000 }).toBe(20_000_000);
+    await eventually(() => quick.data.join("").length).toBe(20_000_000);
     expect(await (await fetch(`${small.url}/metrics`)).text()).toMatch(/sse_lagged_total [1-9]/);
     slow.answer.resume();
-    await expect.poll(() => slow.data.join("").length, { timeout: 10_000 }).toBe(20_000_000);
+    await eventually(() => slow.data.join("").length).toBe(20_000_000);
     expect(slow.data.join("")).toBe(quick.data.join(""));
     expect(slow.controls.at(-1)?.upToDate).toBe(true);
     slow.close();
@@ -233,7 +234,7 @@ test("a long-poll answers with what comes, at once when it is there, 204 when no
   const poll = (offset: string): Promise<Response> =>
     send("GET", `poll?offset=${offset}&live=long-poll`);
   const waiting = poll("-1");
-  await expect.poll(() => gauge("followers")).toBe(1);
+  await eventually(() => gauge("followers")).toBe(1);
   await send("POST", "poll", json, "[1,2]");
   const answer = await waiting;
   expect([answer.status, await answer.json(), answer.headers.get("stream-up-to-date")]).toEqual([
@@ -255,7 +256,7 @@ test("a long-poll answers with what comes, at once when it is there, 204 when no
     nothing.headers.get("stream-closed"),
   ]).toEqual([204, next, "true", null]);
   const closing = poll(next);
-  await expect.poll(() => gauge("followers")).toBe(1);
+  await eventually(() => gauge("followers")).toBe(1);
   await send("POST", "poll", { "stream-closed": "true" });
   expect([(await closing).status, (await closing).headers.get("stream-closed")]).toEqual([
     204,
@@ -277,9 +278,10 @@ test("clients that go away leave nothing behind", async () => {
       signal: abort.signal,
     }).catch(() => {}),
   );
-  await expect.poll(() => gauge("followers")).toBe(5);
+  await eventually(() => gauge("followers")).toBe(5);
   abort.abort();
   await Promise.all(polls);
-  await expect.poll(() => gauge("followers")).toBe(0);
-  await expect.poll(() => gauge("requests_waiting")).toBe(0);
+  await eventually(() => gauge("followers")).toBe(0);
+  await eventually(() => gauge("requests_waiting")).toBe(0);
+  expect((await send("POST", "away", text, "x")).status).toBe(204);
 });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startGateway, type GatewayUnderTest } from "./gatewayUnderTest.ts";
+import "./eventually.ts";
 
 let gateway: GatewayUnderTest;
 beforeAll(async () => {

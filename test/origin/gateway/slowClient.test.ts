@@ -1,6 +1,7 @@
 import { connect, type Socket } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startGateway, type GatewayUnderTest } from "./gatewayUnderTest.ts";
+import { eventually } from "./eventually.ts";
 
 let gateway: GatewayUnderTest;
 beforeAll(async () => {
@@ -44,11 +45,9 @@ test("a header that does not come is timed out with a code", async () => {
 test("a body that does not come is timed out, its place freed, nothing stored", async () => {
   const socket = connect(gateway.port, "127.0.0.1");
   socket.write(`${head}12345`);
-  await expect
-    .poll(async () =>
-      (await (await fetch(`${gateway.url}/metrics`)).text()).includes("body_held_bytes 5\n"),
-    )
-    .toBe(true);
+  await eventually(async () =>
+    (await (await fetch(`${gateway.url}/metrics`)).text()).includes("body_held_bytes 5\n"),
+  ).toBe(true);
   const { text } = await untilClosed(socket);
   expect(text).toMatch(/^HTTP\/1\.1 408 /);
   const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
@@ -69,17 +68,13 @@ test("a body that drips is timed out all the same", async () => {
 test("a client that leaves in the middle of its body stores nothing and frees its place", async () => {
   const socket = connect(gateway.port, "127.0.0.1");
   socket.write(`${head}123`);
-  await expect
-    .poll(async () =>
-      (await (await fetch(`${gateway.url}/metrics`)).text()).includes("body_held_bytes 3\n"),
-    )
-    .toBe(true);
+  await eventually(async () =>
+    (await (await fetch(`${gateway.url}/metrics`)).text()).includes("body_held_bytes 3\n"),
+  ).toBe(true);
   socket.destroy();
-  await expect
-    .poll(async () =>
-      (await (await fetch(`${gateway.url}/metrics`)).text()).includes("body_held_bytes 0\n"),
-    )
-    .toBe(true);
+  await eventually(async () =>
+    (await (await fetch(`${gateway.url}/metrics`)).text()).includes("body_held_bytes 0\n"),
+  ).toBe(true);
   expect(await (await fetch(`${gateway.url}/v1/stream/s`)).text()).toBe("");
 });
 
@@ -91,9 +86,11 @@ test("a body in small pieces is one append", async () => {
     socket.write(piece);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
-  await expect
-    .poll(async () => (await fetch(`${gateway.url}/v1/stream/s`)).text())
-    .toBe("0123456789");
+  await eventually(async () => (await fetch(`${gateway.url}/v1/stream/s`)).text()).toBe(
+    "0123456789",
+  );
+  const tail = await fetch(`${gateway.url}/v1/stream/s`, { method: "HEAD" });
+  expect(tail.headers.get("stream-next-offset")).toBe("0000000000000001_000000000000000a");
   socket.destroy();
 });
 
@@ -111,9 +108,9 @@ test("connections beyond the limit are not taken, and the others go on", async (
   expect(sockets.filter((socket) => socket.destroyed).length).toBeGreaterThanOrEqual(20);
   sockets.forEach((socket) => socket.destroy());
   await Promise.all(dropped);
-  await expect
-    .poll(async () => (await fetch(`${gateway.url}/livez`).catch(() => undefined))?.status)
-    .toBe(200);
+  await eventually(
+    async () => (await fetch(`${gateway.url}/livez`).catch(() => undefined))?.status,
+  ).toBe(200);
 });
 
 test("pipelined appends are applied and answered in order", async () => {
