@@ -229,6 +229,10 @@ export class ShardJournal implements Journal {
   }
 
   #advanced(durable: Lsn): void {
+    if (this.#failed !== undefined) {
+      // Whoever waits has been told that the outcome is unknown.
+      return;
+    }
     if (durable > this.#durable) {
       this.#durable = durable;
       this.#settleFlushes();

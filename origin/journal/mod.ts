@@ -110,7 +110,7 @@ async function start(given: Start): Promise<Journal> {
   const { volatile } = await disk.space(dir);
   const direct = await probeDirect(disk, dir);
   const ringOptions = { ...options, dir, manifest, counters, direct, volatile };
-  const ring = new Ring(ringOptions, recovered.spares);
+  const ring = new Ring(ringOptions, recovered);
   if (recovered.active === undefined) {
     await ring.openNew();
   } else {

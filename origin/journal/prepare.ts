@@ -1,3 +1,4 @@
+import { invariant } from "../../shared/errors/mod.ts";
 import { blockBytes, writeFully, type Disk, type DiskFile } from "../storage/mod.ts";
 import type { Counters } from "./counters.ts";
 import { preparingSuffix, segmentName } from "./layout.ts";
@@ -24,25 +25,37 @@ export async function prepareSegment(
   const { disk, dir, counters } = options;
   const path = `${dir}/${segmentName(header.generation)}`;
   const aside = path + preparingSuffix;
+  // Names are never reused: the rename must not replace a segment.
+  invariant((await disk.stat(path)) === undefined, `${path} is a new name`);
   if ((await disk.stat(aside)) !== undefined) {
     await disk.unlink(aside);
   }
-  const file = await disk.open(aside, "create");
   try {
-    await fill(file, header.bytes, options);
-    await writeFully(file, encodeSegmentHeader(header), 0);
-    await file.sync();
+    await writeAside(aside, header, options);
+    await disk.rename(aside, path);
   } catch (error) {
-    await file.close().catch(() => undefined);
     // What cannot be removed now goes before the next try, or at the next start.
     await disk.unlink(aside).catch(() => undefined);
     throw error;
   }
-  await file.close();
-  await disk.rename(aside, path);
   await disk.syncDirectory(dir);
   counters.bytesWritten += blockBytes;
   counters.syncs += 2;
+}
+
+async function writeAside(
+  path: string,
+  header: SegmentHeader,
+  options: PrepareOptions,
+): Promise<void> {
+  const file = await options.disk.open(path, "create");
+  try {
+    await fill(file, header.bytes, options);
+    await writeFully(file, encodeSegmentHeader(header), 0);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
 }
 
 async function fill(file: DiskFile, bytes: number, options: PrepareOptions): Promise<void> {

@@ -28,6 +28,8 @@ export interface Recovered {
   readonly active: ActiveSegment | undefined;
   /** Segments made ahead, in order of generation. */
   readonly spares: readonly SegmentHeader[];
+  /** The highest segment generation there is; 0 for none. */
+  readonly newest: number;
   /** Files a crash left half made; to be removed. */
   readonly leftovers: readonly string[];
 }
@@ -57,7 +59,7 @@ export async function recover(options: RecoveryOptions, replay: Replay): Promise
       throw corrupt(manifestPath(dir), `${found}, but the manifest they require is not`);
     }
     const chain = { seq: 0, term: 0, lsn: 0, crc: 0 };
-    return { manifest, chain, term: 1, active: undefined, spares: [], leftovers };
+    return { manifest, chain, term: 1, active: undefined, spares: [], newest: 0, leftovers };
   }
   try {
     const last = lastGeneration(manifest, generations, dir);
@@ -65,7 +67,7 @@ export async function recover(options: RecoveryOptions, replay: Replay): Promise
     await manifest.sync();
     await disk.syncDirectory(dir);
     counters.syncs += 1;
-    return { manifest, ...scanned, leftovers };
+    return { manifest, ...scanned, newest: last, leftovers };
   } catch (error) {
     await manifest.close();
     throw error;
@@ -105,7 +107,7 @@ class Scan {
     this.#replay = replay;
   }
 
-  async run(last: number): Promise<Omit<Recovered, "manifest" | "leftovers">> {
+  async run(last: number): Promise<Omit<Recovered, "manifest" | "newest" | "leftovers">> {
     for (let generation = this.#manifest.values.head; generation <= last; generation++) {
       await this.#readSegment(generation);
     }

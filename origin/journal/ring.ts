@@ -52,12 +52,10 @@ export class Ring {
   #shortage: Shortage | undefined;
   #events: RingEvents | undefined;
 
-  /** @param spares segments above the active one that recovery found */
-  constructor(options: RingOptions, spares: readonly SegmentHeader[]) {
+  constructor(options: RingOptions, found: { spares: readonly SegmentHeader[]; newest: number }) {
     this.#options = options;
-    this.#spares = [...spares];
-    const { active, head } = options.manifest.values;
-    this.#newest = this.#spares.at(-1)?.generation ?? Math.max(active, head - 1);
+    this.#spares = [...found.spares];
+    this.#newest = found.newest;
   }
 
   /** Who is told; before the first `prepare`. */

@@ -28,6 +28,7 @@ export class Stage {
   constructor(options: StageOptions, next: Place) {
     this.#options = options;
     this.#next = next;
+    this.#tellFilling();
   }
 
   get closed(): readonly Batch[] {
@@ -67,9 +68,7 @@ export class Stage {
     this.#closed.push(this.open);
     this.#next = this.#after();
     this.open = undefined;
-    if (this.#next.position > this.#options.segmentBytes * 0.75) {
-      this.#options.onFilling();
-    }
+    this.#tellFilling();
   }
 
   /** The open batch takes no more: the next entry needs `makeRoom` and its admission. */
@@ -93,6 +92,12 @@ export class Stage {
     this.close();
     this.#next = { ...place, position: place.position + blockBytes };
     return new Batch(area, place, { firstLsn: lsn, limit: 0, flags: 0 });
+  }
+
+  #tellFilling(): void {
+    if (this.#next.position >= this.#options.segmentBytes * 0.75) {
+      this.#options.onFilling();
+    }
   }
 
   #after(): Place {

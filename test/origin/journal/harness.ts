@@ -1,5 +1,6 @@
 import { openJournal, type Journal } from "../../../origin/journal/mod.ts";
 import { MemoryDisk, type Disk } from "../../../origin/storage/mod.ts";
+import { crc32c } from "../../../shared/crc/mod.ts";
 import { ForebayError } from "../../../shared/errors/mod.ts";
 import { ManualClock } from "../manualClock.ts";
 import { seededRandom } from "../seededRandom.ts";
@@ -80,7 +81,16 @@ export function refusal(call: () => unknown): ForebayError {
 
 /** `length` bytes that tell which entry they are of. */
 export function entry(n: number, length = 100): Uint8Array {
-  return Uint8Array.from({ length }, (_, i) => (n * 131 + i * 7 + (i >> 8)) & 0xff);
+  const bytes = new Uint8Array(length);
+  for (let i = 0; i < length; i++) {
+    bytes[i] = n * 131 + i * 7 + (i >> 8);
+  }
+  return bytes;
+}
+
+/** Entries in a form whose differences can be read. */
+export function marks(entries: readonly Uint8Array[]): string[] {
+  return entries.map((bytes) => `${bytes.length}:${crc32c(bytes).toString(16)}`);
 }
 
 /** A copy of every file, to be compared or damaged and put back. */
@@ -113,4 +123,18 @@ export async function settle(turns = 5): Promise<void> {
       setImmediate(resolve);
     });
   }
+}
+
+/** Releases the calls of a stepped disk, oldest first, until `promise` settles. */
+export async function drive<T>(disk: MemoryDisk, promise: Promise<T>): Promise<T> {
+  let pending = true;
+  const done = promise.finally(() => {
+    pending = false;
+  });
+  done.catch(() => undefined);
+  while (pending) {
+    disk.waiting[0]?.release();
+    await settle(1);
+  }
+  return done;
 }

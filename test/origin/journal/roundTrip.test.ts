@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { MemoryDisk } from "../../../origin/storage/mod.ts";
-import { entry, KiB, open, refusal, settle } from "./harness.ts";
+import { entry, KiB, marks, open, refusal, settle } from "./harness.ts";
 
 describe("journal", () => {
   it("starts empty, gives dense LSNs, and replays what was appended", async () => {
@@ -36,7 +36,7 @@ describe("journal", () => {
       const model: Uint8Array[] = [];
       for (const life of given) {
         const { journal, replayed, advances } = await open(disk, { budgetBytes: 8192 * KiB });
-        expect(replayed).toEqual(model);
+        expect(marks(replayed)).toEqual(marks(model));
         for (const lengths of life) {
           for (const length of lengths) {
             const bytes = entry(model.length + 1, length);
@@ -54,9 +54,9 @@ describe("journal", () => {
           disk = disk.crash({ next: () => 0, bytes: () => new Uint8Array(0) }, 0);
         }
       }
-      expect((await open(disk)).replayed).toEqual(model);
+      expect(marks((await open(disk)).replayed)).toEqual(marks(model));
     });
-    await fc.assert(property, { numRuns: 60 });
+    await fc.assert(property, { numRuns: 40 });
   });
 
   it("copies what it is given: the caller may reuse its memory at once", async () => {
