@@ -1,5 +1,5 @@
 import type { ErrorCode } from "../../shared/errors/mod.ts";
-import type { FrameRequest } from "../../shared/frame/types.ts";
+import type { FrameRequest } from "../../shared/frame/mod.ts";
 
 /**
  * The RPC contract between the Worker (`edge/routes`, `edge/batcher`) and the outbox Durable Object. Everything
