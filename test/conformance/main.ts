@@ -11,6 +11,9 @@ const outcomes: [Side, Outcome][] = [];
 for (const side of wanted) {
   const outcome = await runSide(side);
   outcomes.push([side, outcome]);
+  for (const name of outcome.wavering) {
+    console.log(`${side}: passed at the second try only: ${name}`);
+  }
   for (const name of outcome.failed) {
     console.log(`${side}: failed: ${name}`);
   }

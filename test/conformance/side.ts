@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { cleanEnvironment, startEdge, startOrigin } from "../e2e/harness.ts";
+import type { Verdict } from "./reporter.ts";
 
 /** Where the official suite knocks: at the origin itself, or at the Worker in front of it. */
 export type Side = "origin" | "edge";
@@ -16,6 +17,8 @@ export interface Outcome {
   readonly total: number;
   /** Names of those that did not pass. */
   readonly failed: readonly string[];
+  /** Names of those that passed at the second try only. */
+  readonly wavering: readonly string[];
 }
 
 /** The suite's long-poll tests expect an answer at about this time. */
@@ -40,25 +43,18 @@ export async function runSide(side: Side): Promise<Outcome> {
   }
 }
 
-interface Report {
-  readonly testResults: readonly {
-    readonly message?: string;
-    readonly assertionResults: readonly { readonly status: string; readonly fullName: string }[];
-  }[];
-}
-
 async function runSuite(baseUrl: string): Promise<Outcome> {
   const dir = mkdtempSync(join(tmpdir(), "forebay-conformance-"));
   try {
-    const reportPath = join(dir, "report.json");
-    const output = await vitest(baseUrl, reportPath);
-    const report = readReport(reportPath, output);
-    const tests = report.testResults.flatMap((file) => file.assertionResults);
-    const failed = tests.filter((test) => test.status !== "passed");
+    const path = join(dir, "verdicts.json");
+    const output = await vitest(baseUrl, path);
+    const verdicts = readVerdicts(path, output);
+    const failed = verdicts.filter((test) => !test.passed);
     return {
-      passed: tests.length - failed.length,
-      total: tests.length,
-      failed: failed.map((test) => test.fullName.trim()),
+      passed: verdicts.length - failed.length,
+      total: verdicts.length,
+      failed: failed.map(({ name }) => name),
+      wavering: verdicts.filter(({ wavered }) => wavered).map(({ name }) => name),
     };
   } finally {
     rmSync(dir, { recursive: true });
@@ -66,21 +62,23 @@ async function runSuite(baseUrl: string): Promise<Outcome> {
 }
 
 /** A vitest of its own, since the suite's tests are no tests of ours. Returns what it printed. */
-async function vitest(baseUrl: string, reportPath: string): Promise<string> {
+async function vitest(baseUrl: string, verdictsPath: string): Promise<string> {
   const child = spawn(
     process.execPath,
     [
       join(root, "node_modules/vitest/vitest.mjs"),
       "run",
       "--config=test/conformance/vitest.config.ts",
-      "--reporter=json",
-      `--outputFile=${reportPath}`,
     ],
     {
       cwd: root,
       stdio: ["ignore", "pipe", "pipe"],
       // Not the variables of the vitest that may have started us.
-      env: { ...withoutVitest(cleanEnvironment()), FOREBAY_TEST_URL: baseUrl },
+      env: {
+        ...withoutVitest(cleanEnvironment()),
+        FOREBAY_TEST_URL: baseUrl,
+        FOREBAY_TEST_VERDICTS: verdictsPath,
+      },
     },
   );
   let output = "";
@@ -97,10 +95,10 @@ function withoutVitest(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith("VITEST")));
 }
 
-function readReport(path: string, output: string): Report {
+function readVerdicts(path: string, output: string): Verdict[] {
   try {
     return JSON.parse(readFileSync(path, "utf8"));
   } catch (cause) {
-    throw new Error(`the suite wrote no report; it said:\n${output}`, { cause });
+    throw new Error(`the suite wrote no verdicts; it said:\n${output}`, { cause });
   }
 }
