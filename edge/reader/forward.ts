@@ -14,8 +14,8 @@ export interface Forwarding {
   readonly link: OriginLink;
 }
 
-/** The longest wait for an answer's header: a long-poll's time and some. The body may take as long as it likes. */
-const headerMsMax = limits.longPollMs + 10_000;
+/** The longest wait for an answer's header, a long-poll's time on top if it is live. The body may take as long as it likes. */
+const headerMsMax = limits.batchWaitMsMax;
 
 /** Passes requests to the origin and streams the answers back, unbuffered and uncached. */
 export class Reader {
@@ -38,7 +38,8 @@ export class Reader {
     if (!safe) {
       await this.#reach.ensure(link);
     }
-    const upstream = await this.#answered(safe, (signal) =>
+    const waitMs = headerMsMax + (/[?&]live=/.test(target) ? limits.longPollMs : 0);
+    const upstream = await this.#answered(safe, waitMs, (signal) =>
       fetch(link.url + target, {
         method: request.method,
         headers: requestFields(request.headers, link.key),
@@ -59,11 +60,12 @@ export class Reader {
 
   async #answered(
     safe: boolean,
+    waitMs: number,
     send: (signal: AbortSignal) => Promise<Response>,
   ): Promise<Response> {
     const abort = new AbortController();
-    const timer = this.#clock.after(headerMsMax, () => {
-      abort.abort(new Error(`no answer within ${headerMsMax} ms`));
+    const timer = this.#clock.after(waitMs, () => {
+      abort.abort(new Error(`no answer within ${waitMs} ms`));
     });
     try {
       return await send(abort.signal);

@@ -1,4 +1,4 @@
-import { Hono } from "hono";
+import { Hono, type Context } from "hono";
 import { ForebayError } from "../../shared/errors/mod.ts";
 import type { Clock } from "../../shared/ports/mod.ts";
 import {
@@ -22,6 +22,8 @@ import { listStreams, passOn } from "./passOn.ts";
 import { problemReply } from "./reply.ts";
 import { createServices, type Services } from "./services.ts";
 
+type Handler = (call: Call, services: Services) => Response | Promise<Response>;
+
 const streamsPath = "/v1/streams";
 
 /** What workerd calls for each request. */
@@ -44,18 +46,33 @@ export function createEdge(clock: Clock): EdgeHandler {
 function createRoutes(services: Services): Hono<{ Bindings: Env }> {
   // The undecoded path: what comes after the prefix is normalised by the handlers, once.
   const app = new Hono<{ Bindings: Env }>({ getPath: (request) => new URL(request.url).pathname });
-  app.options("*", (c) => preflight(new Call(c)));
-  app.post(`${streamPrefix}*`, (c) => append(new Call(c), services));
-  app.on(["GET", "PUT", "DELETE"], `${streamPrefix}*`, (c) => passOn(new Call(c), services));
-  app.get(streamsPath, (c) => listStreams(new Call(c), services));
-  app.post(`${ingestPrefix}*`, (c) => ingest(new Call(c), services));
-  app.get(`${acksPrefix}*`, (c) => acks(new Call(c)));
-  app.get(`${outboxesPrefix}*`, (c) => outboxStatus(new Call(c)));
+  const serve = (handler: Handler) => (c: Context<{ Bindings: Env }>) =>
+    answer(c, services, handler);
+  app.options("*", serve(preflight));
+  app.post(`${streamPrefix}*`, serve(append));
+  app.on(["GET", "PUT", "DELETE"], `${streamPrefix}*`, serve(passOn));
+  app.get(streamsPath, serve(listStreams));
+  app.post(`${ingestPrefix}*`, serve(ingest));
+  app.get(`${acksPrefix}*`, serve(acks));
+  app.get(`${outboxesPrefix}*`, serve(outboxStatus));
   app.get("/livez", () => livez());
-  app.get("/readyz", (c) => readyz(new Call(c), services));
+  app.get("/readyz", serve(readyz));
   app.notFound((c) => problemReply(wrongTurn(c.req.raw)));
   app.onError((error) => problemReply(error));
   return app;
+}
+
+async function answer(
+  context: Context<{ Bindings: Env }>,
+  services: Services,
+  handler: Handler,
+): Promise<Response> {
+  const call = new Call(context, services.bodies);
+  try {
+    return await handler(call, services);
+  } finally {
+    call.end();
+  }
 }
 
 function preflight(call: Call): Response {

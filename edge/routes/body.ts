@@ -1,15 +1,39 @@
 import { ForebayError } from "../../shared/errors/mod.ts";
 import { limits } from "../../shared/limits.ts";
+import type { PendingBudget } from "../batcher/mod.ts";
+
+/** Bytes of one request's body, taken from the isolate's budget as they come, so that many slow uploads cannot fill its memory. */
+export class BodyHold {
+  readonly #budget: PendingBudget;
+  #bytes = 0;
+
+  constructor(budget: PendingBudget) {
+    this.#budget = budget;
+  }
+
+  /** @throws ForebayError `edge_overloaded` */
+  take(bytes: number): void {
+    this.#budget.take(bytes);
+    this.#bytes += bytes;
+  }
+
+  release(): void {
+    this.#budget.release(this.#bytes);
+    this.#bytes = 0;
+  }
+}
 
 /**
  * A request's body in one buffer of its own, real bytes counted whatever Content-Length says (I3). What is not read when it
  * is refused stays for `drainBody`.
  *
- * @throws ForebayError `body_too_large` with the limit, `bad_header` for a Content-Length that is no number or another one
+ * @throws ForebayError `body_too_large` with the limit, `bad_header` for a Content-Length that is no number or another one,
+ *   `edge_overloaded`
  */
 export async function readBody(
   request: Request,
   bytesMax: number,
+  hold: BodyHold,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const declared = declaredLength(request);
   if (declared !== null && declared > bytesMax) {
@@ -25,6 +49,7 @@ export async function readBody(
     if (bytes > bytesMax) {
       throw tooLarge(`the body has ${bytes} bytes and goes on`, bytesMax);
     }
+    hold.take(chunk.byteLength);
     chunks.push(chunk);
   }
   if (declared !== null && declared !== bytes) {

@@ -8,8 +8,9 @@ import {
   isReservedPath,
   normalizeStreamPath,
 } from "../../shared/protocol/mod.ts";
+import type { PendingBudget } from "../batcher/mod.ts";
 import type { Forwarding } from "../reader/mod.ts";
-import { readBody } from "./body.ts";
+import { BodyHold, readBody } from "./body.ts";
 import { settingsOf, type Env, type Settings } from "./env.ts";
 
 /** One request with what every handler asks of it. */
@@ -19,14 +20,16 @@ export class Call {
   readonly settings: Settings;
   readonly #url: URL;
   readonly #context: Context<{ Bindings: Env }>;
+  readonly #hold: BodyHold;
 
   /** @throws ForebayError `config_invalid`, `key_required`, `url_too_long`, `headers_too_large` */
-  constructor(context: Context<{ Bindings: Env }>) {
+  constructor(context: Context<{ Bindings: Env }>, bodies: PendingBudget) {
     this.request = context.req.raw;
     this.env = context.env;
     this.settings = settingsOf(context.env);
     this.#url = new URL(this.request.url);
     this.#context = context;
+    this.#hold = new BodyHold(bodies);
     this.#checkShape();
   }
 
@@ -77,9 +80,14 @@ export class Call {
     return { request: this.request, target: path + query, body, link: this.settings.link };
   }
 
-  /** The body, at most `bodyBytesMax`; throws as `readBody`. */
+  /** The body, at most `bodyBytesMax`; throws as `readBody`. Its bytes count until `end`. */
   body(): Promise<Uint8Array<ArrayBuffer>> {
-    return readBody(this.request, limits.bodyBytesMax);
+    return readBody(this.request, limits.bodyBytesMax, this.#hold);
+  }
+
+  /** The answer is made: what it took to make it is free again. */
+  end(): void {
+    this.#hold.release();
   }
 
   /**

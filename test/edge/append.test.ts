@@ -194,6 +194,28 @@ test("I3 a body of bodyBytesMax passes, one byte more does not, chunked or decla
   expect(origin.frames).toHaveLength(1);
 });
 
+test("P12 bodies on their way count: beyond pendingBytesMax 503 edge_overloaded, and the place comes back", async () => {
+  const most = limits.pendingBytesMax / limits.bodyBytesMax;
+  const open = Array.from({ length: most }, () => {
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+    const answer = edge.fetch("/v1/stream/slow", { method: "POST", headers: text, body: readable });
+    return { writer: writable.getWriter(), answer };
+  });
+  for (const { writer } of open) {
+    await writer.write(new Uint8Array(limits.bodyBytesMax - 4096));
+  }
+  const rest = new Uint8Array(most * 4096 + 1);
+  const refused = await edge.post("/v1/stream/slow", rest, text);
+  expect(refused.headers.get("retry-after")).toBe("1");
+  expect(await codeOf(refused)).toEqual([503, "edge_overloaded"]);
+  for (const { writer } of open) {
+    await writer.close();
+  }
+  const statuses = await Promise.all(open.map(async ({ answer }) => (await answer).status));
+  expect(statuses).toEqual(Array(most).fill(204));
+  expect((await edge.post("/v1/stream/slow", rest, text)).status).toBe(204);
+});
+
 test("I3 Content-Length that is no number, or another one, is refused", async () => {
   for (const length of ["NaN", "-1", "1e3", "0x5", "5"]) {
     const response = await edge.post("/v1/stream/a", "four", { ...text, "content-length": length });
