@@ -16,9 +16,12 @@ export interface EdgeOptions {
   readonly originUrl: string;
   readonly key: string | null;
   readonly region: string;
+  /** Beside pages served from this machine. */
   readonly allowedOrigins: readonly string[];
   /** Absolute; the edge keeps its outboxes in `edge/` below it. */
   readonly dataDir: string;
+  /** Have the runtime tell each request, and what else it does, as `debug` lines. */
+  readonly verbose: boolean;
   /** Each line that the runtime prints: `error` what belongs on a screen, `debug` the rest. */
   readonly onLine: (level: "error" | "debug", line: string) => void;
   /** Gives up the start. */
@@ -97,7 +100,7 @@ function bindingsOf(options: EdgeOptions): Record<string, string> {
   return {
     ORIGIN_URL: options.originUrl,
     REGION: options.region,
-    FOREBAY_ORIGINS: options.allowedOrigins.join(","),
+    FOREBAY_ORIGINS: ["loopback", ...options.allowedOrigins].join(","),
     ...(options.key === null ? {} : { FOREBAY_KEY: options.key }),
   };
 }
@@ -128,6 +131,7 @@ function edgeArguments(wrangler: string, options: EdgeOptions, state: EdgeState)
     `--port=${options.port}`,
     "--inspector-port=0",
     "--show-interactive-dev-session=false",
+    `--log-level=${options.verbose ? "log" : "warn"}`,
     `--persist-to=${state.persistDir}`,
     // Also keeps a .dev.vars of the tree out.
     `--env-file=${state.bindingsFile}`,
@@ -146,7 +150,7 @@ function edgeEnvironment(state: EdgeState): NodeJS.ProcessEnv {
     WRANGLER_HIDE_BANNER: "true",
     WRANGLER_SEND_METRICS: "false",
     WRANGLER_CI_DISABLE_CONFIG_WATCHING: "true",
-    WRANGLER_LOG_PATH: state.logFile,
+    WRANGLER_WRITE_LOGS: "false",
     WRANGLER_REGISTRY_PATH: state.registryDir,
     CLOUDFLARE_CF_FETCH_ENABLED: "false",
     X_LOCAL_EXPLORER: "false",

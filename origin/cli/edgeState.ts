@@ -13,7 +13,6 @@ export interface EdgeState {
   readonly persistDir: string;
   readonly bindingsFile: string;
   readonly registryDir: string;
-  readonly logFile: string;
   /** Remembers the process group, so that a later start can name what was left of it. */
   remember(group: number): void;
   /** Forgets group and key. */
@@ -52,7 +51,6 @@ export function openEdgeState(
     persistDir: join(dir, "state"),
     bindingsFile,
     registryDir: join(dir, "registry"),
-    logFile: join(dir, "wrangler.log"),
     remember: (group) => writeFileSync(groupFile, `${group}\n`),
     clear(): void {
       rmSync(groupFile, { force: true });

@@ -95,6 +95,7 @@ function edgeOptions(
     allowedOrigins: values.allowedOrigins,
     dataDir: config.dataDir,
     signal: interrupt.signal,
+    verbose: config.logLevel === "debug",
     onLine(level, line): void {
       if (config.logLevel === "debug" || (level === "error" && config.logLevel !== "silent")) {
         remark(terminal, `edge: ${line}`);

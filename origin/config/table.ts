@@ -94,7 +94,10 @@ export const table: { readonly [K in SettingName]: Setting<Settings[K]> } = {
     show: (value) => value ?? "none",
   }),
   allowedOrigins: setting<readonly string[]>({
-    kind: list(/^(?:\*|https?:\/\/[^\s/,]+)$/, "web origins such as https://app.example, or *"),
+    kind: list(
+      /^[a-z][a-z0-9+.-]*:\/\/(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?$/,
+      "exact web origins such as https://app.example",
+    ),
     variable: "FOREBAY_ALLOWED_ORIGINS",
     flag: "--allowed-origins",
     fallback: [],

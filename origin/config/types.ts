@@ -8,7 +8,7 @@ export interface OriginConfig {
   readonly dataDir: string;
   /** The one secret that guards writes and frames; null binds loopback only. */
   readonly key: string | null;
-  /** Web origins (`https://app.example`) whose pages may call, beside those served from this machine; `*` is any. */
+  /** Exact web origins (`https://app.example`) whose pages may call, beside those served from this machine. */
   readonly allowedOrigins: readonly string[];
   /** How long a long-poll waits at the tail before 204. */
   readonly longPollMs: number;

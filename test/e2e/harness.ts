@@ -88,7 +88,7 @@ export interface EdgeProcess {
   readonly dataDir: string;
   /** Leader of the edge's process group. */
   readonly pid: number;
-  /** All that the runtime printed so far. */
+  /** The warnings and errors that the runtime printed so far. */
   log(): string;
   /** Ends the whole group as `kill -9` does. */
   crash(): Promise<void>;
@@ -106,6 +106,7 @@ export async function startEdge(options: EdgeOptions): Promise<EdgeProcess> {
     region: options.region ?? "local",
     allowedOrigins: options.allowedOrigins ?? [],
     dataDir,
+    verbose: false,
     onLine: (level, line) => {
       printed += `${level}: ${line}\n`;
     },

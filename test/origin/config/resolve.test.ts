@@ -108,6 +108,12 @@ describe("values", () => {
   });
 });
 
+test("an origin is exact, as browsers write it", () => {
+  for (const text of ["*", "https://app.example/", "https://App.example", "app.example"]) {
+    expect(() => resolve({ flags: { allowedOrigins: text } }), text).toThrow("exact web origins");
+  }
+});
+
 describe("refusals name the value, where it came from and what is accepted", () => {
   test("a word where a number belongs", () => {
     expect(refusal({ env: { FOREBAY_PORT: "http" } })).toBe(
