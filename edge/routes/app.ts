@@ -38,7 +38,7 @@ export function createEdge(clock: Clock): EdgeHandler {
     async fetch(request, env, context) {
       const response = await app.fetch(request, env, context);
       await drainBody(request);
-      return withCommonFields(response, request.headers.get("origin"), webOriginsOf(env));
+      return secured(response, request.headers.get("origin"), webOriginsOf(env));
     },
   };
 }
@@ -120,7 +120,7 @@ function webOriginsOf(env: Env): AllowedOrigins {
   }
 }
 
-function withCommonFields(
+function secured(
   response: Response,
   origin: string | null,
   allowed: AllowedOrigins,
