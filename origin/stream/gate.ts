@@ -7,12 +7,12 @@ const initialSlots = 1024;
 /**
  * The output gate (DESIGN, promise 4): a reply leaves only when the newest entry it was judged by is durable.
  *
- * Waiters stand in one FIFO ring whose LSNs never fall: a waiter is queued at max(its LSN, that of the last one
- * queued). That is right, because it can only wait longer than it must, never shorter, and not by much: the last
- * one's entry is reserved already, so it becomes durable or fails by the commits in flight. In return an
- * advance looks only at the head, and replies leave in the order of `hold`.
+ * Waiters stand in one FIFO ring, and only the head is looked at: a waiter with a lower LSN than one before it waits
+ * for that one too. That is right, because it can only wait longer than it must, never shorter, and not by much: the
+ * one before it is judged by an entry that is reserved already and becomes durable, or fails, by the commits in
+ * flight. In return an advance costs nothing per waiter that stays, and replies leave in the order of `hold`.
  *
- * Invariants: every queued LSN > durable; with `#failure` set the ring is empty.
+ * Invariant: with `#failure` set the ring is empty.
  */
 export class OutputGate {
   #mask = initialSlots - 1;
@@ -20,7 +20,6 @@ export class OutputGate {
   #size = 0;
   #lsns = new Float64Array(initialSlots);
   #waiters: (GateWaiter | null)[] = Array.from({ length: initialSlots }, () => null);
-  #last: number = 0;
   #durable: Lsn = lsn(0);
   #failure: Error | null = null;
 
@@ -44,9 +43,8 @@ export class OutputGate {
     if (this.#size > this.#mask) {
       this.#grow();
     }
-    this.#last = at > this.#last ? at : this.#last;
     const slot = (this.#head + this.#size) & this.#mask;
-    this.#lsns[slot] = this.#last;
+    this.#lsns[slot] = at;
     this.#waiters[slot] = waiter;
     this.#size += 1;
   }

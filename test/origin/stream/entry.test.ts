@@ -94,6 +94,15 @@ describe("the entry codec", () => {
     expect([...(head ?? [])]).toEqual([1, 2, 0, 0xac, 0x02, 5, 4, 3, 2, 1, 0, 1, 3]);
   });
 
+  test("outgrowing its scratch, the writer forgets what it kept of the old one", () => {
+    const writer = new EntryWriter();
+    const touch = (at: number): Op => ({ kind: 5, id: streamId(1), time: at });
+    const hello = (buffer: string): Op => ({ kind: 6, buffer, epoch: "e", boot: 1 });
+    for (const ops of [[touch(1)], [hello("x".repeat(10_000))], [touch(2)], [touch(3), touch(4)]]) {
+      expect(decodeEntry(encode(writer, ops))).toEqual(ops);
+    }
+  });
+
   test("J31 a cut entry is journal_corrupt at every length, never an overrun", () => {
     const writer = new EntryWriter();
     fc.assert(

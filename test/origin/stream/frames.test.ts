@@ -288,6 +288,29 @@ describe("an outbox frame, record by record", () => {
     });
   });
 
+  test("what would go to quarantine counts as well, before anything is consumed", () => {
+    const { streams, journal } = greeted(bench({ storeBytesMax: 5000 }));
+    const frame = outboxFrame(1, [request("none", ["x".repeat(6000)])]);
+    expect(streams.applyFrame(frame)).toMatchObject({ kind: "refused", code: "store_full" });
+    expect(journal.entries.length).toBe(1);
+  });
+
+  test("P9 a frame that is refused as a whole moves no producer", () => {
+    const { streams, journal } = greeted();
+    const by = (seq: number) => ({ contentType: "application/json", producer: tag("P", 0, seq) });
+    streams.applyFrame(outboxFrame(1, [ingested("s", ["0"], by(0))]));
+    const second = outboxFrame(2, [ingested("s", ["1"], by(1)), ingested("s", ["2"], by(2))]);
+    journal.fail();
+    expect(() => streams.applyFrame(second)).toThrow(
+      expect.objectContaining({ code: "journal_failed" }),
+    );
+    journal.refusal = null;
+    expect(outcome(streams.append(post("s", "1", by(1))))).toBe("200");
+    streams.applyFrame(second);
+    journal.commit();
+    expect(contents(streams, "s")).toEqual(["0", "1", "2"]);
+  });
+
   test("an entry that would become too long is refused as a whole", () => {
     const { streams, journal } = greeted();
     const path = `none/${"x".repeat(1000)}`;
@@ -352,6 +375,29 @@ describe("earlier lives of a path", () => {
     );
     expect(codes(from)).toEqual(["stream_recreated"]);
     expect(contents(from.streams, "s")).toEqual(["within"]);
+  });
+
+  test("so many ends are remembered, the oldest are forgotten first", () => {
+    const from = greeted();
+    const { streams } = from;
+    const end = (path: string): void => {
+      streams.create(put(path, { contentType: "application/json" }));
+      streams.remove(path);
+    };
+    from.clock.advance(60_000);
+    end("first");
+    end("second");
+    end("first");
+    for (let i = 2; i < limits.endsRememberedMax; i++) {
+      end(`s${i}`);
+    }
+    const late = (path: string) => ingested(path, ["1"], { acceptedAt: at });
+    streams.applyFrame(outboxFrame(1, [late("first"), late("second")]));
+    expect(codes(from)).toEqual(["stream_gone", "stream_gone"]);
+    end("one more");
+    streams.applyFrame(outboxFrame(2, [late("second"), late("first")]));
+    expect(codes(from)).toEqual(["stream_gone", "stream_gone", "stream_gone"]);
+    expect(contents(streams, "second")).toEqual(["1"]);
   });
 
   test("an expired stream counts like a deleted one", () => {
@@ -424,6 +470,26 @@ describe("a direct frame", () => {
     expect(results.map(({ status, code }) => [status, code])).toEqual([
       [503, "journal_failed"],
       [404, "stream_not_found"],
+    ]);
+  });
+
+  test("P17 it waits for the newest entry of any of its requests, not of the last", () => {
+    const { streams, journal } = bench();
+    streams.create(put("s"));
+    journal.commit();
+    const { lsn } = streams.applyDirect(directFrame([request("s", ["a"]), request("none", ["b"])]));
+    expect(lsn).toBe(2);
+  });
+
+  test("P12 a refusal that may be retried says when", () => {
+    const { streams } = bench({ storeBytesMax: 3000 });
+    streams.create(put("s"));
+    const { results } = streams.applyDirect(
+      directFrame([request("s", ["x".repeat(4000)]), request("none", ["b"])]),
+    );
+    expect(results.map(({ code, headers }) => [code, headers["retry-after"]])).toEqual([
+      ["store_full", "1"],
+      ["stream_not_found", undefined],
     ]);
   });
 

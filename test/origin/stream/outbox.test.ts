@@ -127,6 +127,16 @@ describe("F12 the FSN", () => {
     });
   });
 
+  test("a late HELLO of an older boot takes nothing from the newest epoch", () => {
+    const { streams } = greeted();
+    streams.hello({ buffer, epoch: "e2", boot: 5, highestFsn: 0 });
+    streams.hello({ buffer, epoch: "e3", boot: 4, highestFsn: 0 });
+    const e2 = outboxFrame(1, one(), { epoch: "e2", boot: 5 });
+    const e3 = outboxFrame(1, one(), { epoch: "e3", boot: 4 });
+    expect(streams.applyFrame(e3)).toMatchObject({ code: "stale_outbox_epoch" });
+    expect(streams.applyFrame(e2)).toMatchObject({ kind: "applied" });
+  });
+
   test("F3 a row newer than any applied one is no replay, though its FSN was used", () => {
     const { streams, journal } = greeted();
     streams.applyFrame(outboxFrame(1, one()));

@@ -293,15 +293,37 @@ describe("after a crash", () => {
     );
   });
 
-  test("the clock that went back moves no record time and no deadline back", () => {
+  test("when the clock goes back, times of a stream do not, nor does a deadline", () => {
     const from = bench();
     const { streams, journal, clock } = from;
+    const start = clock.now();
     streams.create(put("s", { ttlSeconds: 10 }));
-    streams.append(post("s", "a"));
-    clock.set(clock.now() - 8000);
-    streams.append(post("s", "b"));
+    for (const moved of [start + 5000, start + 1000, start + 6000]) {
+      clock.set(moved);
+      streams.append(post("s", "x"));
+    }
+    const times = journal.entries
+      .slice(1)
+      .flatMap((entry) => decodeEntry(entry).map((op) => ("time" in op ? op.time - start : null)));
+    expect(times).toEqual([5000, 5000, 6000]);
     journal.commit();
-    clock.set(clock.now() + 8000 + 9999);
-    expect(contents(streams, "s")).toEqual(["a", "b"]);
+    clock.set(start + 15_999);
+    expect(contents(streams, "s")).toEqual(["x", "x", "x"]);
+    clock.set(start + 16_000);
+    expect(streams.meta("s")).toMatchObject({ status: 404 });
+  });
+
+  test("when the clock goes back, who was idle is judged and applied alike", () => {
+    const from = bench();
+    const { streams, clock } = from;
+    const start = clock.now();
+    streams.create(put("s"));
+    streams.append(post("s", "0", { producer: tag("P", 0, 0) }));
+    clock.set(start + limits.producerIdleMsMax + 1);
+    streams.append(post("s", "x"));
+    clock.set(start);
+    const back = streams.append(post("s", "1", { producer: tag("P", 0, 1) }));
+    expect(outcome(back)).toBe("409 producer_gap");
+    expect(outcome(streams.append(post("s", "1", { producer: tag("P", 0, 0) })))).toBe("200");
   });
 });
