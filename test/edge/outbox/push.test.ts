@@ -363,6 +363,15 @@ test.each(["nack", "unreadable"] as const)(
       storage.sql.exec("SELECT row, epoch, fsn, n, reason FROM dead").toArray(),
     );
     expect(dead).toMatchObject([{ row: 2, epoch, fsn: 2, n: 2 }]);
+    // Afterwards POSTs carry several frames again.
+    let open = (): void => {};
+    origin.gate = new Promise((resolve) => {
+      open = resolve;
+    });
+    await appendEach(later, numbered(2, 4));
+    open();
+    await drained(later);
+    expect(origin.postFrames.slice(-2)).toEqual([1, 3]);
   },
   30_000,
 );
