@@ -120,11 +120,7 @@ function webOriginsOf(env: Env): AllowedOrigins {
   }
 }
 
-function secured(
-  response: Response,
-  origin: string | null,
-  allowed: AllowedOrigins,
-): Response {
+function secured(response: Response, origin: string | null, allowed: AllowedOrigins): Response {
   const cors = corsHeaders(origin, allowed) ?? { vary: "Origin" };
   for (const [name, value] of Object.entries({ ...securityHeaders, ...cors })) {
     if (name !== "vary" || !/\borigin\b/i.test(response.headers.get("vary") ?? "")) {

@@ -24,11 +24,11 @@ export class BodyHold {
 }
 
 /**
- * A request's body in one buffer of its own, real bytes counted whatever Content-Length says (I3). What is not read when it
- * is refused stays for `drainBody`.
+ * A request's body in one buffer of its own. With a Content-Length the place is taken before the bytes, without one byte by
+ * byte; either way real bytes are counted (I3). What is not read when it is refused stays for `drainBody`.
  *
  * @throws ForebayError `body_too_large` with the limit, `bad_header` for a Content-Length that is no number or another one,
- *   `edge_overloaded`
+ *   `edge_overloaded`, `bad_request` when the sender goes away
  */
 export async function readBody(
   request: Request,
@@ -36,27 +36,37 @@ export async function readBody(
   hold: BodyHold,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const declared = declaredLength(request);
-  if (declared !== null && declared > bytesMax) {
+  if (declared === null) {
+    return request.body === null ? new Uint8Array(0) : await collect(request.body, bytesMax, hold);
+  }
+  if (declared > bytesMax) {
     throw tooLarge(`Content-Length says ${declared}`, bytesMax);
   }
-  if (request.body === null) {
-    return new Uint8Array(0);
+  hold.take(declared);
+  const body = new Uint8Array(await request.arrayBuffer().catch(endedEarly));
+  if (body.length !== declared) {
+    throw new ForebayError(
+      "bad_header",
+      `Content-Length says ${declared}, the body has ${body.length} bytes`,
+    );
   }
+  return body;
+}
+
+async function collect(
+  body: ReadableStream<Uint8Array>,
+  bytesMax: number,
+  hold: BodyHold,
+): Promise<Uint8Array<ArrayBuffer>> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  for await (const chunk of chunksOf(request.body)) {
+  for await (const chunk of chunksOf(body)) {
     bytes += chunk.byteLength;
     if (bytes > bytesMax) {
       throw tooLarge(`the body has ${bytes} bytes and goes on`, bytesMax);
     }
     hold.take(chunk.byteLength);
     chunks.push(chunk);
-  }
-  if (declared !== null && declared !== bytes) {
-    throw new ForebayError(
-      "bad_header",
-      `Content-Length says ${declared}, the body has ${bytes} bytes`,
-    );
   }
   return joined(chunks, bytes);
 }
@@ -89,7 +99,7 @@ async function* chunksOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8
   const reader = body.getReader();
   try {
     for (;;) {
-      const { done, value } = await reader.read();
+      const { done, value } = await reader.read().catch(endedEarly);
       if (done) {
         return;
       }
@@ -114,12 +124,7 @@ function declaredLength(request: Request): number | null {
   return Number(text);
 }
 
-/** Copies even a single chunk when it is a view: records are views of this buffer, and a view sent by RPC takes all of it along. */
 function joined(chunks: readonly Uint8Array[], bytes: number): Uint8Array<ArrayBuffer> {
-  const [first] = chunks;
-  if (chunks.length === 1 && first !== undefined && first.byteLength === first.buffer.byteLength) {
-    return first as Uint8Array<ArrayBuffer>;
-  }
   const body = new Uint8Array(bytes);
   let at = 0;
   for (const chunk of chunks) {
@@ -127,6 +132,11 @@ function joined(chunks: readonly Uint8Array[], bytes: number): Uint8Array<ArrayB
     at += chunk.byteLength;
   }
   return body;
+}
+
+/** Nobody is left to read this answer. */
+function endedEarly(cause: unknown): never {
+  throw new ForebayError("bad_request", "the body ended before its end was sent", { cause });
 }
 
 function tooLarge(found: string, bytesMax: number): ForebayError {

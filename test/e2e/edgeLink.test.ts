@@ -21,6 +21,7 @@ beforeAll(async () => {
   client = new EdgeClient(edge.url);
 });
 beforeEach(() => {
+  origin.other = (_request, response) => response.end("{}");
   origin.fault = "none";
   origin.delayMs = 0;
 });
@@ -141,6 +142,27 @@ async function raw(text: string): Promise<string> {
   socket.destroy();
   return /^HTTP\/1\.1 (\d{3})/.exec(received)?.[1] ?? "";
 }
+
+test("F10 senders that go away in the middle of a body leave nothing behind", async () => {
+  const { hostname, port } = new URL(edge.url);
+  const partial = (framing: string): string =>
+    `POST /v1/stream/half HTTP/1.1\r\nHost: edge.test\r\nContent-Type: text/plain\r\n${framing}`;
+  for (let i = 0; i < 20; i++) {
+    const socket = connect(Number(port), hostname);
+    socket.on("error", () => {});
+    const framing =
+      i % 2 === 0
+        ? "Content-Length: 100\r\n\r\nhalf"
+        : "Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n";
+    socket.write(partial(framing), () => setTimeout(() => socket.destroy(), 20));
+  }
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  expect((await append("half", "whole")).status).toBe(204);
+  expect(origin.applied.get("half")).toEqual(["whole"]);
+  const { body } = await client.send("/readyz", { method: "GET" });
+  expect(JSON.parse(body)).toMatchObject({ edge: { pendingBytes: 0 } });
+  expect(edge.log()).not.toMatch(/unexpected error/i);
+});
 
 test("I3 malformed and oversized requests over raw sockets get a 4xx, and the edge stays up", async () => {
   const post = "POST /v1/stream/raw HTTP/1.1\r\nHost: edge.test\r\nContent-Type: text/plain\r\n";
