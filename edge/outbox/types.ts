@@ -3,8 +3,8 @@ import type { FrameRequest } from "../../shared/frame/mod.ts";
 
 /**
  * The RPC contract between the Worker (`edge/routes`, `edge/batcher`) and the outbox Durable Object. Everything
- * here crosses the boundary by structured clone, so: plain objects, no classes, and every `Uint8Array` owns its
- * buffer (a view ships its whole backing buffer).
+ * here crosses the boundary by structured clone, so: plain objects, no classes, and no `Uint8Array` is a view of a
+ * buffer that holds much else (a view ships its whole backing buffer, once for all views of it in one call).
  *
  * An outbox has two names: the buffer `<region>:<partition>` of `Forebay-Position` and of the frame header, and the
  * Durable Object's id, from the name `buf:<region>:<partition>`.

@@ -125,20 +125,23 @@ test("SSE comes through event by event, and a reader that leaves ends the origin
   await expect.poll(() => left, { timeout: 3000 }).toBeGreaterThan(0);
 });
 
-/** Sends bytes as they are and returns the status of the first answer; "" when there was none. */
+/** Sends bytes as they are and returns the status of the answer; "" when there was none. */
 async function raw(text: string): Promise<string> {
   const { hostname, port } = new URL(edge.url);
   const socket = connect(Number(port), hostname);
-  let received = "";
-  socket.on("data", (chunk: Buffer) => {
-    received += chunk.toString();
-  });
   socket.on("error", () => {});
+  let received = "";
+  const answered = new Promise<void>((resolve) => {
+    socket.on("data", (chunk: Buffer) => {
+      received += chunk.toString();
+      if (received.includes("\r\n\r\n")) {
+        resolve();
+      }
+    });
+    socket.on("close", () => resolve());
+  });
   socket.write(text);
-  await Promise.race([
-    once(socket, "close"),
-    expect.poll(() => received.includes("\r\n\r\n"), { timeout: 5000 }).toBe(true),
-  ]);
+  await answered;
   socket.destroy();
   return /^HTTP\/1\.1 (\d{3})/.exec(received)?.[1] ?? "";
 }
