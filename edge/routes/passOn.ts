@@ -1,4 +1,5 @@
-import { streamPrefix } from "../../shared/protocol/mod.ts";
+import { ForebayError } from "../../shared/errors/mod.ts";
+import { header, parseAck, streamPrefix } from "../../shared/protocol/mod.ts";
 import type { Call } from "./call.ts";
 import type { Services } from "./services.ts";
 
@@ -8,9 +9,21 @@ export async function passOn(call: Call, services: Services): Promise<Response> 
   const reads = call.request.method === "GET" || call.request.method === "HEAD";
   if (!reads) {
     call.authorize();
+    refuseWeakerAck(call);
   }
   const body = reads ? null : await call.body();
   return await services.reader.forward(call.toOrigin(path, body));
+}
+
+/** @throws ForebayError `ack_unavailable`: only the origin can say whether a stream was made or removed */
+function refuseWeakerAck(call: Call): void {
+  const ack = parseAck(call.query("ack"), call.header(header.ack), "origin");
+  if (ack !== "origin") {
+    throw new ForebayError(
+      "ack_unavailable",
+      `${call.request.method} goes with ack=origin, not ack=${ack}`,
+    );
+  }
 }
 
 /** The list of streams: a plain path, nothing to normalise. */

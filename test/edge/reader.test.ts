@@ -88,6 +88,18 @@ test("creation needs the key, and its Location is on this edge", async () => {
   expect(relative.headers.get("location")).toBe("/v1/stream/r");
 });
 
+test("creation and deletion need the origin's own acknowledgement", async () => {
+  for (const ack of ["edge", "none"]) {
+    for (const method of ["PUT", "DELETE"]) {
+      const response = await edge.fetch(`/v1/stream/r?ack=${ack}`, { method, headers: auth });
+      expect(await codeOf(response)).toEqual([400, "ack_unavailable"]);
+    }
+  }
+  expect(origin.forwarded).toEqual([]);
+  const stated = await edge.fetch("/v1/stream/r?ack=origin", { method: "DELETE", headers: auth });
+  expect(stated.status).toBe(200);
+});
+
 test("the origin's own refusals pass unchanged", async () => {
   origin.onOther = () =>
     new Response("{}", { status: 410, headers: { "stream-next-offset": "3", "retry-after": "9" } });
