@@ -1,5 +1,5 @@
 import { invariant } from "../../shared/errors/mod.ts";
-import { blockBytes, writeFully, type Disk, type DiskFile } from "../storage/mod.ts";
+import { blockBytes, isDiskFull, writeFully, type Disk, type DiskFile } from "../storage/mod.ts";
 import type { Counters } from "./counters.ts";
 import { preparingSuffix, segmentName } from "./layout.ts";
 import { encodeSegmentHeader, type SegmentHeader } from "./segmentHeader.ts";
@@ -16,12 +16,12 @@ export interface PrepareOptions {
 
 /**
  * Makes a segment file: durable, under its name, all its blocks written when it resolves. Blocks that were never
- * written cost two to five times as much at the first commit. When it fails, no half file is left.
+ * written cost two to five times as much at the first commit. False: there was no space. No half file is left then.
  */
 export async function prepareSegment(
   options: PrepareOptions,
   header: SegmentHeader,
-): Promise<void> {
+): Promise<boolean> {
   const { disk, dir, counters } = options;
   const path = `${dir}/${segmentName(header.generation)}`;
   const aside = path + preparingSuffix;
@@ -36,11 +36,15 @@ export async function prepareSegment(
   } catch (error) {
     // What cannot be removed now goes before the next try, or at the next start.
     await disk.unlink(aside).catch(() => undefined);
+    if (isDiskFull(error)) {
+      return false;
+    }
     throw error;
   }
   await disk.syncDirectory(dir);
   counters.bytesWritten += blockBytes;
   counters.syncs += 2;
+  return true;
 }
 
 async function writeAside(

@@ -1,6 +1,6 @@
 import { ForebayError, invariant } from "../../shared/errors/mod.ts";
 import type { Clock, Random } from "../../shared/ports/mod.ts";
-import { isDiskFull, type Disk } from "../storage/mod.ts";
+import type { Disk } from "../storage/mod.ts";
 import { CommitFile } from "./commitFile.ts";
 import type { Counters } from "./counters.ts";
 import { segmentName, viewOf } from "./layout.ts";
@@ -203,12 +203,7 @@ export class Ring {
       bytes: segmentBytes,
       salt: viewOf(random.bytes(4)).getUint32(0, true),
     };
-    try {
-      await prepareSegment(this.#options, header);
-    } catch (error) {
-      if (!isDiskFull(error)) {
-        throw error;
-      }
+    if (!(await prepareSegment(this.#options, header))) {
       this.#noteShortage(freeBytes);
       return;
     }

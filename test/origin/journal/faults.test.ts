@@ -323,6 +323,19 @@ describe("J20 no space", () => {
     expect([...disk.files().keys()]).toHaveLength(2);
   });
 
+  it("ENOSPC from the directory's sync is a failure: the segment has its name already", async () => {
+    const disk = new MemoryDisk();
+    const { journal, failures } = await open(disk);
+    disk.observer = failing("syncDirectory", "ENOSPC");
+    for (let i = 1; i <= 2; i++) {
+      journal.append([entry(i, 3000)]);
+      await journal.flush();
+    }
+    await settle(20);
+    expect(failures).toHaveLength(1);
+    expect(marks((await open(disk.crash(seededRandom(1), 0))).replayed)).toEqual(model(2, 3000));
+  });
+
   it("a start that needs a segment says disk_full; one that does not works on the full disk", async () => {
     const tiny = await openRefusal(new MemoryDisk({ capacityBytes: 10 * KiB }));
     expect([tiny.code, tiny.message]).toEqual([
