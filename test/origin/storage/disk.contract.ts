@@ -11,7 +11,10 @@ import {
 } from "../../../origin/storage/mod.ts";
 
 /** What every implementation of the port does alike. `make` gives a disk and an empty directory on it. */
-export function diskContract(backend: string, make: () => Promise<{ disk: Disk; dir: string }>): void {
+export function diskContract(
+  backend: string,
+  make: () => Promise<{ disk: Disk; dir: string }>,
+): void {
   describe(`disk contract: ${backend}`, () => {
     let disk: Disk;
     let dir: string;
