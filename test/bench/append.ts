@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { cpuMicros } from "./cpu.ts";
 import { buildDir } from "./place.ts";
-import { startServer, type Server } from "./server.ts";
+import { startFlags, startServer, type Server } from "./server.ts";
 import { pairedRatio, quartiles, rounded } from "./statistics.ts";
 import { wrk, type WrkResult } from "./wrk.ts";
 
@@ -36,6 +36,18 @@ async function createStream(server: Server, name: string): Promise<string> {
   return url;
 }
 
+/** Waits until no side works on what the last run left behind (garbage, late writes): all share a core. */
+async function settle(servers: readonly Server[]): Promise<void> {
+  const busy = (): number => servers.reduce((sum, server) => sum + cpuMicros(server.pid), 0);
+  for (let tries = 0; tries < 20; tries++) {
+    const before = busy();
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    if (busy() - before < 2000) {
+      return;
+    }
+  }
+}
+
 async function measure(server: Server, url: string, connections: number): Promise<Sample> {
   const before = cpuMicros(server.pid);
   const result = await wrk({ url, connections, seconds, script: "append.lua" });
@@ -51,6 +63,7 @@ async function runRounds(servers: readonly Server[]): Promise<Samples> {
         const server = servers[(i + round) % servers.length];
         if (server !== undefined) {
           const url = await createStream(server, `bench-${connections}-${round}`);
+          await settle(servers);
           const ofSide = samples.get(server.name);
           const list = ofSide?.get(connections) ?? [];
           list.push(await measure(server, url, connections));
@@ -115,7 +128,7 @@ export async function benchAppend(): Promise<void> {
   try {
     for (const name of ["ours", "ours2"]) {
       const flags = ["start", "--no-edge", "--json", "--port", "0", "--data", join(dir, name)];
-      servers.push(await startServer(name, "../../origin/cli/main.ts", flags));
+      servers.push(await startServer(name, "../../origin/cli/main.ts", flags, startFlags()));
     }
     servers.push(await startServer("memory", "servers/reference.ts"));
     servers.push(await startServer("file", "servers/reference.ts", [join(dir, "file")]));

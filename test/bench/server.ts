@@ -1,4 +1,5 @@
 import { spawn, type ChildProcess } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 
 /** A server process under test, pinned to one core. */
@@ -12,6 +13,17 @@ export interface Server {
 export const serverCore = "0";
 export const clientCore = "1";
 
+/** The flags that `npm start` gives Node. */
+export function startFlags(): string[] {
+  const manifest = readFileSync(new URL("../../package.json", import.meta.url), "utf8");
+  const { scripts } = JSON.parse(manifest) as { scripts: { start: string } };
+  const words = scripts.start.split(" ").slice(1);
+  return words.slice(
+    0,
+    words.findIndex((word) => !word.startsWith("--")),
+  );
+}
+
 /**
  * Starts `script` (its path from this folder) with Node on the server's core and waits for the line in which it
  * prints its URL: bare, or as `origin` of a JSON object, as `forebay start --json` does.
@@ -20,11 +32,11 @@ export async function startServer(
   name: string,
   script: string,
   args: readonly string[] = [],
+  nodeFlags: readonly string[] = [],
 ): Promise<Server> {
   const path = new URL(script, import.meta.url).pathname;
-  const child = spawn("taskset", ["-c", serverCore, process.execPath, path, ...args], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
+  const command = ["-c", serverCore, process.execPath, ...nodeFlags, path, ...args];
+  const child = spawn("taskset", command, { stdio: ["ignore", "pipe", "inherit"] });
   const url = await firstLine(child, name);
   const { pid } = child;
   if (pid === undefined) {
