@@ -1,3 +1,4 @@
+import { flushCompileCache } from "node:module";
 import { ForebayError } from "../../shared/errors/mod.ts";
 import { originConfig, type OriginConfig, type Resolved } from "../config/mod.ts";
 import { banner } from "./banner.ts";
@@ -29,6 +30,7 @@ export async function start(resolved: Resolved, json: boolean, terminal: Termina
   }
   // Loaded here, so that the other commands start without it.
   const { startOrigin } = await import("../main.ts");
+  flushCompileCache();
   const origin = await startOrigin(config);
   try {
     const originUrl = `http://${hostInUrl(config.host)}:${origin.port}`;
