@@ -2,6 +2,7 @@
  * Durable 256-byte appends at 1, 8, 64 and 256 connections against the npm reference server, in memory and
  * file-backed. All sides are up at once; every round visits each of them, ours twice (A/A).
  */
+import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { cpuMicros } from "./cpu.ts";
@@ -36,8 +37,9 @@ async function createStream(server: Server, name: string): Promise<string> {
   return url;
 }
 
-/** Waits until no side works on what the last run left behind (garbage, late writes): all share a core. */
+/** Waits until no side works on what the last run left behind (garbage, dirty pages): all share a core and a disk. */
 async function settle(servers: readonly Server[]): Promise<void> {
+  execFileSync("sync");
   const busy = (): number => servers.reduce((sum, server) => sum + cpuMicros(server.pid), 0);
   for (let tries = 0; tries < 20; tries++) {
     const before = busy();
@@ -58,9 +60,10 @@ async function runRounds(servers: readonly Server[]): Promise<Samples> {
   const samples: Samples = new Map(servers.map((s) => [s.name, new Map()]));
   for (let round = 0; round < rounds; round++) {
     for (const connections of connectionCounts) {
-      // rotate the order, so that no side always runs after the same other
-      for (let i = 0; i < servers.length; i++) {
-        const server = servers[(i + round) % servers.length];
+      // rotate the order and turn it round, so that no side always runs after the same other
+      const order = round % 2 === 0 ? servers : servers.toReversed();
+      for (let i = 0; i < order.length; i++) {
+        const server = order[(i + round) % order.length];
         if (server !== undefined) {
           const url = await createStream(server, `bench-${connections}-${round}`);
           await settle(servers);

@@ -194,3 +194,27 @@ it("J2 while one batch is in flight a second starts only when enough waits", asy
   await drive(disk, journal.flush());
   expect(advances).toEqual([1, 50]);
 });
+
+it("J2 a full batch goes without waiting for the end of the turn, also into a slot that gets free", async () => {
+  const disk = new MemoryDisk({ stepped: true });
+  const opened = await drive(disk, open(disk, { segmentBytes: 4 << 20, budgetBytes: 16 << 20 }));
+  const { journal, advances } = opened;
+  const writes = (): number => disk.waiting.filter(({ call }) => call.name === "write").length;
+  for (let i = 1; i <= 2; i++) {
+    journal.append([entry(i, 200_000)]);
+  }
+  expect(writes()).toBe(1);
+  for (let i = 3; i <= 7; i++) {
+    journal.append([entry(i, 1_000_000 - i)]);
+  }
+  expect(writes()).toBe(4);
+  disk.waiting[0]?.release();
+  // Promises settle, the turn does not end.
+  await new Promise<void>((resolve) => {
+    process.nextTick(resolve);
+  });
+  expect(advances).toEqual([1]);
+  expect(writes()).toBe(4);
+  await drive(disk, journal.flush());
+  expect(advances.at(-1)).toBe(7);
+});

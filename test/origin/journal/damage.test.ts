@@ -1,6 +1,12 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { MemoryDisk } from "../../../origin/storage/mod.ts";
 import type { ForebayError } from "../../../shared/errors/mod.ts";
+import {
+  decodeBatchHeader,
+  encodeBatchHeader,
+  type BatchHeader,
+} from "../../../origin/journal/batchHeader.ts";
+import { viewOf } from "../../../origin/journal/layout.ts";
 import { crc32c } from "../../../shared/crc/mod.ts";
 import { seededRandom } from "../seededRandom.ts";
 import {
@@ -413,6 +419,57 @@ describe("stale and hostile bytes", () => {
     const again = await open(await diskOf(torn), sizes);
     expect(marks(again.replayed)).toEqual(marks([entry(1, 100)]));
   });
+
+  /** A batch a writer of this journal could have written, but for its lengths. */
+  async function withBatch(change: Partial<BatchHeader>, payload: Uint8Array): Promise<Files> {
+    const some = await written(1, 100);
+    const bytes = bytesOf(some, segment(1));
+    const salt = viewOf(bytes).getUint32(60, true);
+    const first = decodeBatchHeader(bytes.subarray(block), salt, segment(1));
+    if (first.header === undefined) {
+      throw new Error(first.why);
+    }
+    const header = {
+      ...first.header,
+      seq: 2,
+      firstLsn: 2,
+      durableSeq: 1,
+      previousCrc: first.crc,
+      length: payload.length,
+      payloadCrc: crc32c(payload),
+      ...change,
+    };
+    const area = bytes.subarray(2 * block);
+    encodeBatchHeader(area, header, salt);
+    area.set(payload, 68);
+    return some;
+  }
+
+  it("J31 a payload length that leads out of the segment is no batch", async () => {
+    const room = 16 * KiB - 2 * block - 68;
+    for (const length of [room + 1, 2 ** 31, 2 ** 32 - 1]) {
+      const some = await withBatch({ length }, new Uint8Array(8));
+      expect(await recovers(some, 100)).toBe(1);
+    }
+  });
+
+  it.each([
+    ["an entry past the end", [200, 0, 0, 0, 1, 2], 1, "found 1 ending at 204"],
+    ["a length of 4 GiB", [255, 255, 255, 255, 1, 2], 1, "found 1 ending at 4294967299"],
+    ["a rest too short for a length", [1, 0, 0, 0, 9, 0, 0], 1, "found 1 ending at 5"],
+    ["fewer entries than it says", [1, 0, 0, 0, 9], 2, "found 1 ending at 5"],
+    ["more entries than it says", [0, 0, 0, 0, 0, 0, 0, 0], 1, "found 2 ending at 8"],
+  ])(
+    "J31 valid checksums over %s: refused, replayed not at all",
+    async (_what, payload, entries, found) => {
+      const some = await withBatch({ entries }, Uint8Array.from(payload));
+      const error = await refusedUnchanged(some);
+      expect(error.code).toBe("journal_corrupt");
+      expect(error.message).toContain(
+        `batch at offset 8192: expected ${entries} entries in ${payload.length} bytes, ${found}`,
+      );
+    },
+  );
 
   it("J31 every single flipped bit is refused or costs only unattested entries", async () => {
     const all = [1, 2, 3, 4, 5, 6].map((n) => entry(n, 3000));

@@ -90,6 +90,31 @@ describe("journal", () => {
     expect(after.bytesWritten - before.bytesWritten).toBe(6 * 4096);
   });
 
+  it("joins the appends of all callbacks of a turn, not only of one", async () => {
+    const { journal, advances } = await open(new MemoryDisk());
+    for (let i = 1; i <= 10; i++) {
+      journal.append([entry(i)]);
+      // The microtasks of one request's callback run before the next request's.
+      await new Promise<void>((resolve) => {
+        process.nextTick(resolve);
+      });
+    }
+    await settle();
+    expect(advances).toEqual([10]);
+  });
+
+  it("pads with zeros, not with what was in memory before", async () => {
+    const disk = new MemoryDisk();
+    const { journal } = await open(disk);
+    journal.append([new Uint8Array(3000).fill(255)]);
+    await journal.flush();
+    journal.append([new Uint8Array(10).fill(255)]);
+    await journal.flush();
+    const bytes = disk.files().get("/data/journal/0/0000000000000001.segment");
+    expect(bytes?.subarray(8192 + 72, 8192 + 82)).toEqual(new Uint8Array(10).fill(255));
+    expect(bytes?.subarray(8192 + 82, 12288)).toEqual(new Uint8Array(4096 - 82));
+  });
+
   it("J7 J4 resolves flush at once for what is durable, and on each advance for what is not", async () => {
     const { journal } = await open(new MemoryDisk());
     await journal.flush();
