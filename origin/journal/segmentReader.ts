@@ -1,3 +1,4 @@
+import { invariant } from "../../shared/errors/mod.ts";
 import { readFully, type Disk, type DiskFile } from "../storage/mod.ts";
 import { corrupt } from "./damage.ts";
 
@@ -36,6 +37,8 @@ export class SegmentReader {
    * @throws ForebayError `journal_corrupt` when the file shrank since it was opened
    */
   async view(position: number, length: number): Promise<Uint8Array> {
+    // A length from the disk that was not checked must not become an allocation.
+    invariant(position + length <= this.size, "the view lies within the segment");
     if (position < this.#start || position + length > this.#end) {
       await this.#load(position, length);
     }
