@@ -37,7 +37,7 @@ export function hello(shard: Shard, from: Hello): { readonly welcome: Welcome; r
 }
 
 /**
- * Where the frame's FSN stands: null when it is the next one, else the refusal, or "replayed".
+ * Where the frame's FSN stands: the next one, applied before, or refused.
  *
  * A frame at or below the high-water of a boot newer than any applied one is no replay, whatever its FSN: its row
  * was made by an outbox that was put back to older storage and counts again from there. HELLO tells it so.
@@ -59,7 +59,7 @@ export function judgeFsn(state: ShardState, frame: Frame): "next" | "replayed" |
       return "replayed";
     }
     const message = `FSN ${fsn} of boot ${frame.boot} was assigned before, at boot ${known.frameBoot} or earlier`;
-    return refuseFrame("hello_required", true, expected, message);
+    return refuseFrame("stale_outbox_epoch", false, expected, message);
   }
   const newest = state.outboxes.get(buffer)?.epoch;
   if (newest !== frame.epoch) {

@@ -146,7 +146,7 @@ describe("F12 the FSN", () => {
     expect(streams.applyFrame(outboxFrame(2, [ingested("s", ["new"])], { boot: 2 }))).toMatchObject(
       {
         kind: "refused",
-        code: "hello_required",
+        code: "stale_outbox_epoch",
         expectedFsn: 3,
       },
     );
