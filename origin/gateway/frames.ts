@@ -57,22 +57,18 @@ export class Frames extends Exchange implements BodySink, GateWaiter {
   onBody(body: Uint8Array): void {
     const { streams, counters } = this.context;
     counters.bodyBytesIn += body.byteLength;
-    let messages: LinkMessage[];
-    try {
-      messages = decodeMessages(body);
-    } catch (error) {
-      this.leave();
-      if (!(error instanceof ForebayError)) {
-        throw error;
-      }
-      this.refuse(error);
-      return;
-    }
     const push = new Push(streams, counters);
-    for (const message of messages) {
-      if (!push.take(message)) {
-        break;
+    try {
+      for (const message of decodeMessages(body)) {
+        if (!push.take(message)) {
+          break;
+        }
       }
+    } catch (error) {
+      // The body is no sequence of messages, or a HELLO could not be written: the POST is refused as a whole.
+      this.leave();
+      this.refuse(operating(error));
+      return;
     }
     this.#answer = push.answer();
     streams.hold(push.newest, this);

@@ -124,6 +124,17 @@ test("a frame the journal cannot take comes again", async () => {
   expect(await push(outboxFrame(1, [ingestRequest(1)]))).toEqual([ack(1)]);
 });
 
+test("a HELLO the journal cannot take refuses the POST, ends nothing, and comes again", async () => {
+  gateway.journal.refusal = "disk_full";
+  const refused = await post([hello, outboxFrame(1, [ingestRequest(1)])]);
+  expect(refused.status).toBe(507);
+  expect(await refused.json()).toMatchObject({ code: "disk_full", retryable: true });
+  gateway.journal.refusal = null;
+  const [, acked] = await push(hello, outboxFrame(1, [ingestRequest(1)]));
+  expect(acked).toEqual(ack(1));
+  expect(await stored()).toBe("[1]");
+});
+
 test("a direct frame answers each request with its own status and true offset", async () => {
   await fetch(`${gateway.url}/v1/stream/text`, {
     method: "PUT",
