@@ -25,21 +25,10 @@ export interface OriginConfig {
 
 export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
 
-/** Every setting by its name in `forebay.toml`. */
-export interface Settings {
-  readonly host: string;
-  readonly port: number;
+/** Every setting by its name in `forebay.toml`: the origin's, the edge's, the command line's. */
+export interface Settings extends Omit<OriginConfig, "dataDir"> {
   /** As given; relative to the working directory (or to the file that says so). */
   readonly data: string;
-  readonly key: string | null;
-  readonly allowedOrigins: readonly string[];
-  readonly longPollMs: number;
-  readonly sseLifetimeMs: number;
-  readonly journalBudgetBytes: number;
-  readonly segmentBytes: number;
-  readonly storeBytesMax: number;
-  readonly maxConnections: number;
-  readonly logLevel: LogLevel;
   readonly edge: boolean;
   readonly edgeHost: string;
   readonly edgePort: number;

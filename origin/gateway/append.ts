@@ -1,4 +1,3 @@
-import type { ServerResponse } from "node:http";
 import { ForebayError, invariant } from "../../shared/errors/mod.ts";
 import {
   header,
@@ -9,9 +8,9 @@ import {
   type AckLevel,
 } from "../../shared/protocol/mod.ts";
 import type { GateWaiter, Verdict } from "../stream/mod.ts";
-import type { Context } from "./context.ts";
+import type { Route } from "./counters.ts";
 import { Exchange } from "./exchange.ts";
-import type { BodySink, ForebayIncoming } from "./incoming.ts";
+import type { BodySink } from "./incoming.ts";
 import { producerOf } from "./producer.ts";
 import { outcomeUnknown, verdictReply } from "./reply.ts";
 
@@ -20,19 +19,10 @@ import { outcomeUnknown, verdictReply } from "./reply.ts";
  * waits at the gate and writes the answer, without a promise or a closure.
  */
 export class Append extends Exchange implements BodySink, GateWaiter {
+  override route: Route = "append";
   #path = "";
   #ack: AckLevel = "origin";
   #verdict: Verdict | null = null;
-
-  constructor(
-    context: Context,
-    request: ForebayIncoming,
-    response: ServerResponse,
-    expectsContinue: boolean,
-  ) {
-    super(context, request, response, expectsContinue);
-    this.route = "append";
-  }
 
   /** @throws ForebayError for whatever can be refused before the body */
   begin(): void {
@@ -59,7 +49,7 @@ export class Append extends Exchange implements BodySink, GateWaiter {
     try {
       this.#verdict = this.#append(body);
     } catch (error) {
-      this.#end();
+      this.leave();
       if (!(error instanceof ForebayError)) {
         throw error;
       }
@@ -70,27 +60,23 @@ export class Append extends Exchange implements BodySink, GateWaiter {
   }
 
   onBodyRefused(error: ForebayError): void {
-    this.#end();
+    this.leave();
     this.refuse(error);
   }
 
   onBodyAborted(): void {
-    this.#end();
+    this.leave();
   }
 
   release(): void {
     invariant(this.#verdict !== null, "only a judged append waits at the gate");
-    this.#end();
+    this.leave();
     this.send(verdictReply(this.#verdict, this.context.durableAck));
   }
 
   fail(error: Error): void {
-    this.#end();
-    this.refuse(outcomeUnknown(error));
-  }
-
-  #end(): void {
     this.leave();
+    this.refuse(outcomeUnknown(error));
   }
 
   #append(body: Uint8Array): Verdict {
@@ -117,7 +103,7 @@ export class Append extends Exchange implements BodySink, GateWaiter {
   /** `ack=none`: answered before anything is decided; what becomes of it is only counted. */
   #appendUnacknowledged(body: Uint8Array): void {
     const { counters } = this.context;
-    this.#end();
+    this.leave();
     counters.unacknowledged++;
     this.send({ status: 202, headers: [header.ack, "none"], body: null });
     try {

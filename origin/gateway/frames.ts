@@ -1,4 +1,3 @@
-import type { ServerResponse } from "node:http";
 import { ForebayError } from "../../shared/errors/mod.ts";
 import {
   decodeMessages,
@@ -13,10 +12,9 @@ import { lsn, type Lsn } from "../../shared/ids/mod.ts";
 import { limits } from "../../shared/limits.ts";
 import { framesContentType } from "../../shared/protocol/mod.ts";
 import type { GateWaiter, Streams } from "../stream/mod.ts";
-import type { Context } from "./context.ts";
-import type { Counters } from "./counters.ts";
+import type { Counters, Route } from "./counters.ts";
 import { Exchange } from "./exchange.ts";
-import type { BodySink, ForebayIncoming } from "./incoming.ts";
+import type { BodySink } from "./incoming.ts";
 import { outcomeUnknown } from "./reply.ts";
 
 /** A push of `pushBytesMax`, or a direct frame of one request of `bodyBytesMax`; headers of frames on top. */
@@ -24,17 +22,8 @@ const framesBytesMax = Math.max(limits.pushBytesMax, limits.bodyBytesMax) + 1024
 
 /** `POST /v1/frames` (shared/frame/FORMAT.md). One answer for all messages, when the newest of them is durable. */
 export class Frames extends Exchange implements BodySink, GateWaiter {
+  override route: Route = "frames";
   #answer: Uint8Array<ArrayBuffer> | null = null;
-
-  constructor(
-    context: Context,
-    request: ForebayIncoming,
-    response: ServerResponse,
-    expectsContinue: boolean,
-  ) {
-    super(context, request, response, expectsContinue);
-    this.route = "frames";
-  }
 
   /** @throws ForebayError for whatever can be refused before the body */
   begin(): void {

@@ -3,7 +3,7 @@ import { startEdge, startOrigin } from "../e2e/harness.ts";
 import { drained } from "../e2e/outboxes.ts";
 import { readAll } from "../e2e/stream.ts";
 import { LoadProducer, type ProducerKind } from "./producer.ts";
-import { seededRandom } from "./random.ts";
+import { seededRandom } from "../origin/seededRandom.ts";
 import { assertWhole, type LoadRecord } from "./record.ts";
 
 const soaking = process.env["FOREBAY_SOAK"] === "1";
@@ -29,7 +29,7 @@ function compare(stored: readonly LoadRecord[], producers: readonly LoadProducer
 test(
   `F1 F2 F12 F21 P9 J19 ${rounds} rounds of kill -9 under load, seed ${seed}`,
   async () => {
-    const random = seededRandom(seed);
+    const { next: random } = seededRandom(seed);
     let origin = await startOrigin();
     const { dataDir, port } = origin;
     const edge = await startEdge({ originUrl: origin.url });

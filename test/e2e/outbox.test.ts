@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { partitionOf } from "../../shared/ids/mod.ts";
 import { startEdge, startOrigin, type EdgeProcess, type OriginProcess } from "./harness.ts";
 import { LinkProxy, type LinkMode } from "./linkProxy.ts";
 import { failedTwice, ingest, range } from "./outboxClient.ts";
-import { drained, outboxStatus } from "./outboxes.ts";
+import { drained, outboxOf, outboxStatus } from "./outboxes.ts";
 import { readAll } from "./stream.ts";
 import { until } from "./until.ts";
 
@@ -57,9 +56,8 @@ test("F1 an origin that takes bytes and never answers: the POST ends within 20 s
   const stream = "stalled";
   proxy.set("stall");
   await ingest(edge.url, stream, range(0, 5));
-  const partition = partitionOf(stream, 8);
   const status = await until("the stalled POST was given up", async () => {
-    const now = await outboxStatus(edge.url, partition);
+    const now = await outboxStatus(edge.url, stream);
     return now.attempts >= 1 ? now : undefined;
   });
   expect(status.lastError).toMatch(/no complete answer within 20000 ms/);
@@ -87,10 +85,10 @@ test("F22 an ack waits for durable and is woken by the advance", async () => {
 });
 
 test("F20 a stream deleted or closed while its frames wait blocks no other stream of the outbox", async () => {
-  const partition = partitionOf("gone/0", 8);
+  const partition = outboxOf("gone/0");
   const [gone, shut, stays] = range(0, 1000)
     .map((i) => `gone/${i}`)
-    .filter((stream) => partitionOf(stream, 8) === partition);
+    .filter((stream) => outboxOf(stream) === partition);
   if (gone === undefined || shut === undefined || stays === undefined) {
     throw new Error("three streams of one partition are needed");
   }

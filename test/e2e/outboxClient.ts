@@ -1,5 +1,4 @@
 import { expect } from "vitest";
-import { partitionOf } from "../../shared/ids/mod.ts";
 import { outboxStatus } from "./outboxes.ts";
 import { until } from "./until.ts";
 
@@ -28,8 +27,7 @@ export const range = (from: number, to: number): number[] =>
 
 /** Resolves when the outbox of the stream has failed twice in a row, so that it waits for its alarm. */
 export async function failedTwice(edgeUrl: string, stream: string): Promise<void> {
-  const partition = partitionOf(stream, 8);
   await until(`the outbox of ${stream} has failed twice`, async () =>
-    (await outboxStatus(edgeUrl, partition)).attempts >= 2 ? true : undefined,
+    (await outboxStatus(edgeUrl, stream)).attempts >= 2 ? true : undefined,
   );
 }
