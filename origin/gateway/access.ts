@@ -1,7 +1,6 @@
 import { keyMatches, requestKey } from "../../shared/auth/mod.ts";
 import { ForebayError } from "../../shared/errors/mod.ts";
-import type { Head } from "./head.ts";
-import type { Target } from "./target.ts";
+import type { Head, Target } from "../front/mod.ts";
 
 /**
  * The one secret: a bearer token, or `?key=` from a beacon, which can set no header.

@@ -70,7 +70,7 @@ export function response(exchange: Exchange, reply: Reply): Response {
 
 /** Hono routes HEAD to the handler of GET. */
 function readOrHead(exchange: Exchange): Promise<ReadAnswer> {
-  return exchange.request.method === "HEAD" ? headStream(exchange) : readStream(exchange);
+  return exchange.channel.method === "HEAD" ? headStream(exchange) : readStream(exchange);
 }
 
 function preflight(exchange: Exchange): Reply {
@@ -100,6 +100,6 @@ function nothingHere(exchange: Exchange): Reply {
     const message = `nothing is served at ${JSON.stringify(path)}; streams are at ${streamPrefix}<path>`;
     return problemReply(new ForebayError("not_found", message));
   }
-  const message = `${exchange.request.method} is not allowed at ${JSON.stringify(path)}, only ${allow}`;
+  const message = `${exchange.channel.method} is not allowed at ${JSON.stringify(path)}, only ${allow}`;
   return problemReply(new ForebayError("method_not_allowed", message, { headers: { allow } }));
 }

@@ -7,10 +7,10 @@ import {
   streamPrefix,
   type AckLevel,
 } from "../../shared/protocol/mod.ts";
+import type { BodySink, Channel } from "../front/mod.ts";
 import type { GateWaiter, Verdict } from "../stream/mod.ts";
 import type { Route } from "./counters.ts";
 import { Exchange } from "./exchange.ts";
-import type { BodySink } from "./incoming.ts";
 import { producerOf } from "./producer.ts";
 import { outcomeUnknown, verdictReply } from "./reply.ts";
 
@@ -18,7 +18,7 @@ import { outcomeUnknown, verdictReply } from "./reply.ts";
  * `POST /v1/stream/<path>`: the hot path. One object from the first byte to the answer: it takes the body,
  * waits at the gate and writes the answer, without a promise or a closure.
  */
-export class Append extends Exchange implements BodySink, GateWaiter {
+export class Append extends Exchange<Channel> implements BodySink, GateWaiter {
   override route: Route = "append";
   #path = "";
   #ack: AckLevel = "origin";

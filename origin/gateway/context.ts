@@ -1,9 +1,9 @@
 import type { Clock, Random } from "../../shared/ports/mod.ts";
+import type { FrontSettings, HeldBytes } from "../front/mod.ts";
 import type { JournalStats } from "../journal/mod.ts";
 import type { Streams } from "../stream/mod.ts";
 import type { Counters } from "./counters.ts";
 import type { Fanout } from "./fanout.ts";
-import type { HeldBytes } from "./incoming.ts";
 import type { WebHeaders } from "./webHeaders.ts";
 
 /** What the gateway needs of a logger; pino's is one. */
@@ -13,10 +13,9 @@ export interface GatewayLog {
   error(fields: object, message: string): void;
 }
 
-export interface GatewaySettings {
+export interface GatewaySettings extends FrontSettings {
   readonly key: string | null;
   readonly allowedOrigins: readonly string[];
-  readonly maxConnections: number;
   readonly bodyBytesMax: number;
   /** Bodies being received, all together. */
   readonly heldBytesMax: number;
@@ -26,11 +25,6 @@ export interface GatewaySettings {
   readonly sseBacklogBytesMax: number;
   /** Requests that wait for something: a commit, new records, the rest of a body. */
   readonly waitersMax: number;
-  readonly headersTimeoutMs: number;
-  readonly requestTimeoutMs: number;
-  readonly keepAliveTimeoutMs: number;
-  /** How often node:http looks for requests beyond their timeouts. */
-  readonly timeoutCheckMs: number;
 }
 
 /** What holds the bytes, as /readyz and /metrics tell it. */

@@ -3,23 +3,20 @@ import { getRequestListener } from "@hono/node-server";
 import type { Hono } from "hono";
 import { ForebayError, problemContentType, problemJson } from "../../shared/errors/mod.ts";
 import { framesPath, securityHeaders, streamPrefix } from "../../shared/protocol/mod.ts";
+import type { Channel, NodeChannel } from "../front/mod.ts";
 import type { AppEnv } from "./app.ts";
 import { Append } from "./append.ts";
 import type { Context } from "./context.ts";
 import { Exchange } from "./exchange.ts";
 import { Frames } from "./frames.ts";
-import type { ForebayIncoming } from "./incoming.ts";
-import { originForm } from "./target.ts";
-
-/** What the two hot paths have in common. */
-interface HotExchange extends Exchange {
-  begin(): void;
-}
 
 /** The one place where a request goes its way: appends and frames at once, the rest through Hono. */
 export class Dispatch {
   readonly #context: Context;
-  readonly #throughHono: (request: ForebayIncoming, response: ServerResponse) => Promise<void>;
+  readonly #throughHono: (
+    request: NodeChannel["request"],
+    response: ServerResponse,
+  ) => Promise<void>;
   /** Of the requests on their way through Hono. */
   readonly #exchanges = new WeakMap<object, Exchange>();
 
@@ -33,49 +30,49 @@ export class Dispatch {
       // For HTTP/1.0, which may leave Host out; 1.1 may not (exchange.ts).
       hostname: "localhost",
       errorHandler: badTarget,
-    }) as (request: ForebayIncoming, response: ServerResponse) => Promise<void>;
+    }) as (request: NodeChannel["request"], response: ServerResponse) => Promise<void>;
   }
 
-  onRequest(request: ForebayIncoming, response: ServerResponse, expectsContinue: boolean): void {
-    const url = originForm(request.url ?? "/");
-    request.url = url;
-    const hot = this.#hotExchange(request, response, expectsContinue);
-    const exchange = hot ?? new Exchange(this.#context, request, response, expectsContinue);
-    try {
-      if (hot === null) {
+  /** Any request, by node:http. */
+  onRequest(channel: NodeChannel): void {
+    if (channel.method === "POST" && isHot(channel.url)) {
+      this.onHot(channel);
+    } else {
+      const exchange = new Exchange(this.#context, channel);
+      try {
         exchange.checkShape();
-        this.#exchanges.set(request, exchange);
-        void this.#throughHono(request, response);
-      } else {
-        hot.begin();
+        this.#exchanges.set(channel.request, exchange);
+        void this.#throughHono(channel.request, channel.response);
+      } catch (error) {
+        refuse(exchange, error);
       }
-    } catch (error) {
-      if (!(error instanceof ForebayError)) {
-        throw error;
-      }
-      exchange.refuse(error);
     }
-    if (!exchange.bodyTaken) {
-      request.drainBody();
-    }
+    channel.drainUntaken();
   }
 
-  #hotExchange(
-    request: ForebayIncoming,
-    response: ServerResponse,
-    expectsContinue: boolean,
-  ): HotExchange | null {
-    if (request.method !== "POST") {
-      return null;
+  /** A POST to a stream or of frames, by whatever channel. */
+  onHot(channel: Channel): void {
+    const hot = channel.url.startsWith(streamPrefix)
+      ? new Append(this.#context, channel)
+      : new Frames(this.#context, channel);
+    try {
+      hot.begin();
+    } catch (error) {
+      refuse(hot, error);
     }
-    const url = request.url ?? "/";
-    if (url.startsWith(streamPrefix)) {
-      return new Append(this.#context, request, response, expectsContinue);
-    }
-    return url === framesPath || url.startsWith(`${framesPath}?`)
-      ? new Frames(this.#context, request, response, expectsContinue)
-      : null;
   }
+}
+
+function isHot(url: string): boolean {
+  return url.startsWith(streamPrefix) || url === framesPath || url.startsWith(`${framesPath}?`);
+}
+
+/** Programmer errors go on and end the process. */
+function refuse(exchange: Exchange<Channel>, error: unknown): void {
+  if (!(error instanceof ForebayError)) {
+    throw error;
+  }
+  exchange.refuse(error);
 }
 
 /**

@@ -1,38 +1,31 @@
-import type { ServerResponse } from "node:http";
 import { ForebayError } from "../../shared/errors/mod.ts";
 import { limits } from "../../shared/limits.ts";
+import {
+  tooLarge,
+  type BodySink,
+  type Channel,
+  type Head,
+  type NodeChannel,
+  type Target,
+} from "../front/mod.ts";
 import { checkKey } from "./access.ts";
 import type { Context } from "./context.ts";
 import type { Route } from "./counters.ts";
-import { Head } from "./head.ts";
-import { tooLarge, type BodySink, type ForebayIncoming } from "./incoming.ts";
 import { problemReply, type Reply } from "./reply.ts";
-import { Target } from "./target.ts";
 
-/** One request and its answer. */
-export class Exchange {
+/** One request and its answer. The hot paths take it from any channel, all others from node:http. */
+export class Exchange<From extends Channel = NodeChannel> {
   readonly context: Context;
-  readonly request: ForebayIncoming;
-  readonly response: ServerResponse;
+  readonly channel: From;
   readonly head: Head;
   readonly target: Target;
   route: Route = "other";
-  /** The client waits for `100 Continue` before it sends the body. */
-  readonly expectsContinue: boolean;
-  bodyTaken = false;
 
-  constructor(
-    context: Context,
-    request: ForebayIncoming,
-    response: ServerResponse,
-    expectsContinue: boolean,
-  ) {
+  constructor(context: Context, channel: From) {
     this.context = context;
-    this.request = request;
-    this.response = response;
-    this.expectsContinue = expectsContinue;
-    this.head = new Head(request.rawHeaders);
-    this.target = new Target(request.url ?? "/");
+    this.channel = channel;
+    this.head = channel.head;
+    this.target = channel.target;
   }
 
   /**
@@ -41,8 +34,8 @@ export class Exchange {
    * @throws ForebayError `url_too_long` | `headers_too_large` | `bad_header` | `shutting_down`
    */
   checkShape(): void {
-    const { head, request, context } = this;
-    const urlBytes = request.url?.length ?? 0;
+    const { head, channel, context } = this;
+    const urlBytes = channel.url.length;
     if (urlBytes > limits.urlBytesMax) {
       const message = `the URL has ${urlBytes} bytes, at most ${limits.urlBytesMax} are taken`;
       throw new ForebayError("url_too_long", message);
@@ -54,7 +47,7 @@ export class Exchange {
     if (head.duplicate !== null) {
       throw new ForebayError("bad_header", `the header field ${head.duplicate} stands there twice`);
     }
-    if (head.get("host") === null && request.httpVersion === "1.1") {
+    if (head.get("host") === null && channel.httpVersion === "1.1") {
       throw new ForebayError("bad_header", "HTTP/1.1 needs a Host header field");
     }
     if (context.closing) {
@@ -84,11 +77,7 @@ export class Exchange {
     if (declared !== null && Number(declared) > bytesMax) {
       throw tooLarge(bytesMax, `Content-Length says ${declared}`);
     }
-    if (this.expectsContinue) {
-      this.response.writeContinue();
-    }
-    this.bodyTaken = true;
-    this.request.takeBody(bytesMax, this.context.held, sink);
+    this.channel.takeBody(bytesMax, this.context.held, sink);
   }
 
   /** Of a body that is compressed, by whatever header, the bytes that came are not the bytes that were meant. */
@@ -128,7 +117,7 @@ export class Exchange {
     const headers = this.headersWith(reply.headers);
     if (reply.body !== null) {
       headers.push("content-length", String(Buffer.byteLength(reply.body)));
-    } else if (reply.status !== 204 && reply.status !== 304 && this.request.method !== "HEAD") {
+    } else if (reply.status !== 204 && reply.status !== 304 && this.channel.method !== "HEAD") {
       headers.push("content-length", "0");
     }
     return headers;
@@ -136,17 +125,8 @@ export class Exchange {
 
   /** Writes the answer. One that nobody waits for any more is counted all the same. */
   send(reply: Reply): void {
-    const { response } = this;
     this.context.counters.answered(this.route, reply.status);
-    if (response.destroyed || response.writableEnded) {
-      return;
-    }
-    response.writeHead(reply.status, this.headersOf(reply));
-    if (reply.body === null) {
-      response.end();
-    } else {
-      response.end(reply.body);
-    }
+    this.channel.answer(reply.status, this.headersOf(reply), reply.body);
   }
 
   refuse(error: ForebayError): void {

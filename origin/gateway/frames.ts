@@ -11,17 +11,17 @@ import {
 import { lsn, type Lsn } from "../../shared/ids/mod.ts";
 import { limits } from "../../shared/limits.ts";
 import { framesContentType } from "../../shared/protocol/mod.ts";
+import type { BodySink, Channel } from "../front/mod.ts";
 import type { GateWaiter, Streams } from "../stream/mod.ts";
 import type { Counters, Route } from "./counters.ts";
 import { Exchange } from "./exchange.ts";
-import type { BodySink } from "./incoming.ts";
 import { outcomeUnknown } from "./reply.ts";
 
 /** A push of `pushBytesMax`, or a direct frame of one request of `bodyBytesMax`; headers of frames on top. */
 const framesBytesMax = Math.max(limits.pushBytesMax, limits.bodyBytesMax) + 1024 * 1024;
 
 /** `POST /v1/frames` (shared/frame/FORMAT.md). One answer for all messages, when the newest of them is durable. */
-export class Frames extends Exchange implements BodySink, GateWaiter {
+export class Frames extends Exchange<Channel> implements BodySink, GateWaiter {
   override route: Route = "frames";
   #answer: Uint8Array<ArrayBuffer> | null = null;
 

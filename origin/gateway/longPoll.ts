@@ -27,7 +27,8 @@ export class LongPoll implements Follower, Lingering {
    */
   answer(): Promise<ReadBatch | Verdict> {
     this.#exchange.enter();
-    const { context, response } = this.#exchange;
+    const { context } = this.#exchange;
+    const { response } = this.#exchange.channel;
     return new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;

@@ -5,15 +5,14 @@
 import type { Clock, Random } from "../../shared/ports/mod.ts";
 import { limits } from "../../shared/limits.ts";
 import { parseAllowedOrigins } from "../../shared/protocol/mod.ts";
+import { Front, HeldBytes } from "../front/mod.ts";
 import type { Streams } from "../stream/mod.ts";
 import { createApp } from "./app.ts";
 import type { Context, GatewayLog, GatewaySettings, StorageStatus } from "./context.ts";
 import { Counters } from "./counters.ts";
 import { Dispatch } from "./dispatch.ts";
 import { Fanout } from "./fanout.ts";
-import { HeldBytes } from "./incoming.ts";
 import { metricsRegistry } from "./metrics.ts";
-import { closeServer, httpServer, listen } from "./server.ts";
 import { WebHeaders } from "./webHeaders.ts";
 
 export type { GatewayLog, GatewaySettings, StorageStatus } from "./context.ts";
@@ -73,9 +72,26 @@ export function createGateway(options: GatewayOptions): Gateway {
     closing: false,
   };
   const app = createApp(metricsRegistry(context));
-  const server = httpServer(context, new Dispatch(context, app));
+  const dispatch = new Dispatch(context, app);
+  const front = new Front({
+    clock: context.clock,
+    settings,
+    onRecognised: (channel) => dispatch.onHot(channel),
+    onRequest: (channel) => dispatch.onRequest(channel),
+    onCut: () => context.log.warn({ waiting: context.waiting }, "connections cut at the deadline"),
+  });
   return {
-    listen: (host, port) => listen(server, host, port),
-    close: (deadlineMs) => closeServer(server, context, deadlineMs),
+    listen: (host, port) => front.listen(host, port),
+    close: (deadlineMs) => close(front, context, deadlineMs),
   };
+}
+
+function close(front: Front, context: Context, deadlineMs: number): Promise<void> {
+  context.closing = true;
+  const closed = front.close(deadlineMs);
+  for (const each of [...context.lingering]) {
+    each.shutDown();
+  }
+  front.closeIdle();
+  return closed;
 }

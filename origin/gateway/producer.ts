@@ -1,7 +1,6 @@
 import type { ProducerTag } from "../../shared/frame/mod.ts";
 import { parseProducer } from "../../shared/protocol/mod.ts";
-import type { Head } from "./head.ts";
-import type { Target } from "./target.ts";
+import type { Head, Target } from "../front/mod.ts";
 
 /**
  * Who writes, from the producer header fields; a beacon cannot set any, so `query` may carry them

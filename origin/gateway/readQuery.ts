@@ -1,6 +1,6 @@
 import { ForebayError } from "../../shared/errors/mod.ts";
 import { parseOffset } from "../../shared/protocol/mod.ts";
-import type { Target } from "./target.ts";
+import type { Target } from "../front/mod.ts";
 
 export type Live = "long-poll" | "sse" | null;
 

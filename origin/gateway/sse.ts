@@ -53,7 +53,8 @@ export class SseResponse implements TailReader, Lingering {
 
   /** @throws ForebayError `too_many_waiting` */
   begin(): void {
-    const { context, response } = this.#exchange;
+    const { context } = this.#exchange;
+    const { response } = this.#exchange.channel;
     if (response.destroyed) {
       return;
     }
@@ -74,7 +75,8 @@ export class SseResponse implements TailReader, Lingering {
   }
 
   onChunk(chunk: SseChunk): void {
-    const { response, context } = this.#exchange;
+    const { context } = this.#exchange;
+    const { response } = this.#exchange.channel;
     const waiting = response.writableLength;
     const bytes = chunk.bytesFor(this.#cursorNow());
     if (
@@ -99,7 +101,8 @@ export class SseResponse implements TailReader, Lingering {
     if (this.#over) {
       return;
     }
-    const { response, context } = this.#exchange;
+    const { context } = this.#exchange;
+    const { response } = this.#exchange.channel;
     this.#end();
     this.#deadline?.cancel();
     response.end();
@@ -111,7 +114,7 @@ export class SseResponse implements TailReader, Lingering {
     this.#offset = chunk.next;
     const bytes = chunk.bytesFor(this.#cursorNow());
     this.#exchange.context.counters.readBytesOut += bytes.length;
-    this.#exchange.response.write(bytes);
+    this.#exchange.channel.response.write(bytes);
     if (chunk.closed) {
       this.shutDown();
     }
@@ -133,7 +136,7 @@ export class SseResponse implements TailReader, Lingering {
   }
 
   #catchUp(): void {
-    if (this.#over || this.#place !== null || this.#exchange.response.writableNeedDrain) {
+    if (this.#over || this.#place !== null || this.#exchange.channel.response.writableNeedDrain) {
       return;
     }
     const { streams } = this.#exchange.context;
@@ -153,7 +156,7 @@ export class SseResponse implements TailReader, Lingering {
     }
     if (chunk.upToDate) {
       this.#joinTail();
-    } else if (!this.#exchange.response.writableNeedDrain) {
+    } else if (!this.#exchange.channel.response.writableNeedDrain) {
       this.#catchUpLater();
     }
   }

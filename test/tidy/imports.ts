@@ -58,6 +58,7 @@ export function wrongParts(imports: readonly Import[]): string[] {
 const heights: Record<string, number> = {
   "origin/native": 0,
   "origin/ports": 1,
+  "origin/front": 1,
   "origin/config": 1,
   "origin/storage": 2,
   "origin/journal": 3,

@@ -129,10 +129,22 @@ test("pipelined appends are applied and answered in order", async () => {
   expect(await (await fetch(`${gateway.url}/v1/stream/pipe`)).text()).toBe("0123456789".repeat(3));
 });
 
-test("garbage after a request is never taken for its answer", async () => {
+test("garbage after an append is refused behind the answer of the append", async () => {
   gateway.journal.held = true;
   const socket = connect(gateway.port, "127.0.0.1");
   socket.write(`${head}0123456789garbage\r\n\r\n`);
+  const whole = untilClosed(socket);
+  await eventually(async () => gateway.journal.reserved).toBeGreaterThan(gateway.journal.durable);
+  gateway.journal.held = false;
+  gateway.journal.commit();
+  const { text } = await whole;
+  expect([...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map((match) => match[1])).toEqual(["204", "400"]);
+});
+
+test("garbage after a request that node:http reads is never taken for its answer", async () => {
+  gateway.journal.held = true;
+  const socket = connect(gateway.port, "127.0.0.1");
+  socket.write(`${head.replace("Host", "TE: trailers\r\nHost")}0123456789garbage\r\n\r\n`);
   const { text } = await untilClosed(socket);
   gateway.journal.held = false;
   gateway.journal.commit();

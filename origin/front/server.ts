@@ -1,27 +1,24 @@
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import {
-  ForebayError,
-  problemContentType,
-  problemJson,
-  type ErrorCode,
-} from "../../shared/errors/mod.ts";
+import { ForebayError, type ErrorCode } from "../../shared/errors/mod.ts";
 import { limits } from "../../shared/limits.ts";
-import { securityHeaders } from "../../shared/protocol/mod.ts";
-import type { Context } from "./context.ts";
-import type { Dispatch } from "./dispatch.ts";
 import { ForebayIncoming } from "./incoming.ts";
+import { NodeChannel } from "./nodeChannel.ts";
+import type { FrontSettings } from "./types.ts";
+import { refusal } from "./wire.ts";
 
-/** The parser counts URL and fields together; each is checked by itself afterwards (exchange.ts). */
+/** The parser counts URL and fields together; each is checked by itself afterwards, by who handles the request. */
 const parserBytesMax = limits.urlBytesMax + limits.headerBytesMax + 1024;
 
-/** The listening server with its timeouts and caps. */
-export function httpServer(context: Context, dispatch: Dispatch): Server {
-  const { settings } = context;
+/** node:http with its timeouts and caps. */
+export function httpServer(
+  settings: FrontSettings,
+  onRequest: (channel: NodeChannel) => void,
+): Server {
   const server = createServer({
     IncomingMessage: ForebayIncoming,
     maxHeaderSize: parserBytesMax,
-    // Checked in exchange.ts, where it gets an answer with a code.
+    // Checked by who handles the request, where it gets an answer with a code.
     requireHostHeader: false,
     headersTimeout: settings.headersTimeoutMs,
     requestTimeout: settings.requestTimeoutMs,
@@ -32,12 +29,14 @@ export function httpServer(context: Context, dispatch: Dispatch): Server {
   server.maxConnections = settings.maxConnections;
   // Bytes are bounded; fields beyond a count would be dropped without a word.
   server.maxHeadersCount = 0;
-  server.on("request", (request, response) => dispatch.onRequest(request, response, false));
-  server.on("checkContinue", (request, response) => dispatch.onRequest(request, response, true));
+  const take =
+    (expectsContinue: boolean) =>
+    (request: ForebayIncoming, response: ServerResponse): void =>
+      onRequest(new NodeChannel(request, response, expectsContinue));
+  server.on("request", take(false));
+  server.on("checkContinue", take(true));
   // Other expectations may be ignored (RFC 9110 §10.1.1).
-  server.on("checkExpectation", (request, response) =>
-    dispatch.onRequest(request, response, false),
-  );
+  server.on("checkExpectation", take(false));
   server.on("clientError", (error, socket) => onClientError(error, socket as Socket));
   return server;
 }
@@ -74,28 +73,10 @@ function onClientError(error: Error & { code?: string; rawPacket?: Buffer }, soc
     return;
   }
   const { code, detail } = refusalFor(error);
-  const body = problemJson(code, detail);
-  const { status } = new ForebayError(code, detail);
-  const fields = {
-    ...securityHeaders,
-    "content-type": problemContentType,
-    "content-length": String(Buffer.byteLength(body)),
-    connection: "close",
-  };
-  const head = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.end(
-    `HTTP/1.1 ${status} ${reasons[status] ?? "Bad Request"}\r\n${head.join("")}\r\n${body}`,
-  );
+  socket.end(refusal(code, detail), "latin1");
   // What is still coming is not read any more; without this the socket would wait for its end.
   socket.destroySoon();
 }
-
-const reasons: Readonly<Record<number, string>> = {
-  408: "Request Timeout",
-  413: "Content Too Large",
-  414: "URI Too Long",
-  431: "Request Header Fields Too Large",
-};
 
 /**
  * Whether an answer to a complete request is due or has begun on this socket. One written now would be taken for
@@ -129,23 +110,4 @@ function refusalFor(error: { code?: string; message: string; rawPacket?: Buffer 
     default:
       return { code: "bad_request", detail: `this is not HTTP: ${error.code ?? error.message}` };
   }
-}
-
-/** Stops accepting, lets what runs finish, cuts what is left at the deadline. */
-export function closeServer(server: Server, context: Context, deadlineMs: number): Promise<void> {
-  context.closing = true;
-  return new Promise((resolve) => {
-    const deadline = context.clock.after(deadlineMs, () => {
-      context.log.warn({ deadlineMs, waiting: context.waiting }, "connections cut at the deadline");
-      server.closeAllConnections();
-    });
-    server.close(() => {
-      deadline.cancel();
-      resolve();
-    });
-    for (const each of [...context.lingering]) {
-      each.shutDown();
-    }
-    server.closeIdleConnections();
-  });
 }

@@ -1,4 +1,4 @@
-/** The header fields the gateway looks at, in lower case; each may come once. */
+/** The header fields the origin looks at, in lower case; each may come once. */
 const singular = [
   "host",
   "content-type",
@@ -14,6 +14,8 @@ const singular = [
   "stream-expires-at",
   "stream-expected-offset",
   "stream-forked-from",
+  "stream-fork-offset",
+  "stream-fork-sub-offset",
   "producer-id",
   "producer-epoch",
   "producer-seq",
@@ -27,7 +29,7 @@ export type FieldName = (typeof singular)[number] | (typeof lists)[number];
 
 const slots = new Map<string, number>([...singular, ...lists].map((name, i) => [name, i]));
 
-/** The wanted header fields of one request, found in one pass over what the parser delivered. */
+/** The wanted header fields of one request, found in one pass. */
 export class Head {
   /** Bytes of all fields with `: ` and line ends. */
   bytes = 0;
@@ -36,15 +38,20 @@ export class Head {
   readonly #values: (string | undefined)[] = [];
 
   /** `raw`: name, value, name, value … as node:http's `rawHeaders`. */
-  constructor(raw: readonly string[]) {
+  static ofRaw(raw: readonly string[]): Head {
+    const head = new Head();
     for (let i = 0; i + 1 < raw.length; i += 2) {
-      const name = raw[i] as string;
-      const value = raw[i + 1] as string;
-      this.bytes += name.length + value.length + 4;
-      const slot = slots.get(name) ?? slots.get(name.toLowerCase());
-      if (slot !== undefined) {
-        this.#set(slot, value);
-      }
+      head.add(raw[i] as string, raw[i + 1] as string);
+    }
+    return head;
+  }
+
+  /** The next field as it came, its value without the white space around it. */
+  add(name: string, value: string): void {
+    this.bytes += name.length + value.length + 4;
+    const slot = slots.get(name) ?? slots.get(name.toLowerCase());
+    if (slot !== undefined) {
+      this.#set(slot, value);
     }
   }
 

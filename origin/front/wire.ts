@@ -1,0 +1,37 @@
+import { STATUS_CODES } from "node:http";
+import {
+  ForebayError,
+  invariant,
+  problemContentType,
+  problemJson,
+  type ErrorCode,
+} from "../../shared/errors/mod.ts";
+import { securityHeaders } from "../../shared/protocol/mod.ts";
+
+const unfit = /[^\t\x20-\x7e\x80-\xff]/;
+
+/**
+ * Status line and fields of an answer, in latin1 (RFC 9112 §4, §5).
+ *
+ * @param headers flat: name, value, name, value …
+ * @param own fields of the connection, each with its line end
+ */
+export function answerHead(status: number, headers: readonly string[], own: string): string {
+  let text = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\n`;
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    const value = headers[i + 1] as string;
+    invariant(!unfit.test(value), "a header value has only characters a header may have");
+    text += `${headers[i] as string}: ${value}\r\n`;
+  }
+  return `${text}${own}\r\n`;
+}
+
+/** A whole answer that ends its connection, for what is refused before there is a request to answer. */
+export function refusal(code: ErrorCode, detail: string): string {
+  const body = problemJson(code, detail);
+  const { status } = new ForebayError(code, detail);
+  const headers = Object.entries(securityHeaders).flat();
+  headers.push("content-type", problemContentType);
+  headers.push("content-length", String(Buffer.byteLength(body)));
+  return answerHead(status, headers, "connection: close\r\n") + body;
+}
