@@ -27,6 +27,9 @@ export interface ChainEnd {
   readonly crc: number;
 }
 
+/** Before the first batch of a journal. */
+export const chainStart: ChainEnd = { seq: 0, term: 0, lsn: 0, crc: 0 };
+
 const magic = 0x54414246; // "FBAT"
 const crcAt = batchHeaderBytes - 4;
 
@@ -89,16 +92,23 @@ export function decodeBatchHeader(bytes: Uint8Array, salt: number, path: string)
   return { header, crc };
 }
 
-/** Why `header` does not follow `end` in a segment of `generation`; undefined when it does. */
+/**
+ * Why `header` does not follow `end` in a segment of `generation`; undefined when it does.
+ *
+ * @param end undefined: any batch of the segment may be the first
+ */
 export function chainBreak(
   header: BatchHeader,
-  end: ChainEnd,
+  end: ChainEnd | undefined,
   generation: number,
 ): string | undefined {
   const differs = (what: string, expected: string, found: string): string =>
     `expected ${what} ${expected}, found ${found}`;
   if (header.generation !== generation) {
     return differs("segment generation", `${generation}`, `${header.generation}`);
+  }
+  if (end === undefined) {
+    return undefined;
   }
   if (header.seq !== end.seq + 1) {
     return differs("seq", `${end.seq + 1}`, `${header.seq}`);

@@ -1,4 +1,4 @@
-import { ForebayError } from "../../shared/errors/mod.ts";
+import { ForebayError, invariant } from "../../shared/errors/mod.ts";
 import { lsn, type Lsn } from "../../shared/ids/mod.ts";
 import { limits } from "../../shared/limits.ts";
 import type { Clock, Timer } from "../../shared/ports/mod.ts";
@@ -79,6 +79,9 @@ export class ShardJournal implements Journal {
       onFailed: (error) => {
         this.#fail(error);
       },
+      onFull: (reason) => {
+        parts.events.onFull?.(reason);
+      },
     };
     this.#reserved = lsn(parts.chain.lsn);
     this.#durable = this.#reserved;
@@ -113,6 +116,17 @@ export class ShardJournal implements Journal {
 
   get durable(): Lsn {
     return this.#durable;
+  }
+
+  get trimmed(): Lsn {
+    return lsn(this.#ring.trimmed);
+  }
+
+  trim(upTo: Lsn): void {
+    invariant(upTo <= this.#durable, "only what is durable is trimmed");
+    if (this.#refusal === undefined) {
+      this.#ring.trim(upTo);
+    }
   }
 
   append(parts: readonly Uint8Array[]): Lsn {
@@ -158,8 +172,9 @@ export class ShardJournal implements Journal {
     const { counters, segmentBytes, budgetBytes } = this.#parts;
     return {
       ...counters,
-      segments: this.#ring.segments,
-      bytesHeld: this.#ring.segments * segmentBytes,
+      segments: this.#ring.files,
+      spares: this.#ring.spares,
+      bytesHeld: this.#ring.files * segmentBytes,
       budgetBytes,
       full: this.#ring.shortage,
       failed: this.#failed?.message ?? null,
@@ -236,6 +251,7 @@ export class ShardJournal implements Journal {
     if (durable > this.#durable) {
       this.#durable = durable;
       this.#settleFlushes();
+      this.#ring.advanced(durable);
       this.#parts.events.onDurable(durable);
     }
     this.#pump(false);
@@ -296,7 +312,7 @@ export class ShardJournal implements Journal {
     this.#committer.submit(seal, file, header.salt);
     await this.#committer.settled();
     if (this.#failed === undefined) {
-      await this.#ring.activate();
+      await this.#ring.activate(this.#durable);
       this.#activeEnd = blockBytes;
     }
   }
@@ -312,6 +328,7 @@ export class ShardJournal implements Journal {
     this.#failed = failed;
     this.#refusal = () => new ForebayError("journal_failed", failed.message, { cause });
     this.#spaceTimer?.cancel();
+    this.#ring.fail();
     for (const waiter of this.#flushWaiters.splice(0)) {
       waiter.reject(failed);
     }

@@ -5,8 +5,8 @@ export const formatVersion = 1;
 export const segmentHeaderBytes = 68;
 export const batchHeaderBytes = 68;
 export const entryHeaderBytes = 4;
-export const manifestBytes: number = 2 * blockBytes;
-export const manifestRecordBytes = 64;
+export const dualFileBytes: number = 2 * blockBytes;
+export const dualRecordBytes = 64;
 
 export const batchFlag = { seal: 1 } as const;
 

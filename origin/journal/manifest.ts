@@ -1,19 +1,7 @@
-import { crc32c } from "../native/mod.ts";
-import { readFully, writeFully, type Disk, type DiskFile } from "../storage/mod.ts";
-import { blockBytes } from "../storage/mod.ts";
+import type { Disk } from "../storage/mod.ts";
 import type { Counters } from "./counters.ts";
-import { corrupt, newerVersion } from "./damage.ts";
-import {
-  formatVersion,
-  manifestBytes,
-  manifestRecordBytes,
-  preparingSuffix,
-  readText,
-  readU64,
-  viewOf,
-  writeText,
-  writeU64,
-} from "./layout.ts";
+import { corrupt } from "./damage.ts";
+import { DualFile, readDual, type DualPlace } from "./dualFile.ts";
 
 export interface ManifestValues {
   /** Generation of the first segment held. */
@@ -22,95 +10,84 @@ export interface ManifestValues {
   readonly active: number;
 }
 
-interface ManifestRecord extends ManifestValues {
-  readonly generation: number;
-  readonly id: Uint8Array;
-}
-
+export const manifestName = "manifest";
 const magic = "FBYMANIF";
-const crcAt = manifestRecordBytes - 4;
-const writeTries = 3;
 
-function encodeRecord(record: ManifestRecord): Uint8Array {
-  const bytes = new Uint8Array(manifestRecordBytes);
-  const view = viewOf(bytes);
-  writeText(bytes, 0, magic);
-  view.setUint32(8, formatVersion, true);
-  writeU64(view, 16, record.generation);
-  writeU64(view, 24, record.head);
-  writeU64(view, 32, record.active);
-  bytes.set(record.id, 40);
-  view.setUint32(crcAt, crc32c(bytes, 0, crcAt, 0), true);
-  return bytes;
+export function manifestPath(dir: string): string {
+  return `${dir}/${manifestName}`;
 }
 
-function decodeRecord(bytes: Uint8Array, path: string): ManifestRecord | undefined {
-  const view = viewOf(bytes);
-  const valid =
-    readText(bytes, 0, magic.length) === magic &&
-    view.getUint32(crcAt, true) === crc32c(bytes, 0, crcAt, 0);
-  if (!valid) {
+/** What a journal's manifest says; undefined when there is none. Changes nothing.
+ *
+ * @throws ForebayError `journal_corrupt` | `format_unsupported`
+ */
+export async function readManifest(
+  disk: Disk,
+  dir: string,
+): Promise<(ManifestValues & { readonly id: Uint8Array }) | undefined> {
+  const found = await readDual({ disk, dir, name: manifestName, magic });
+  if (found.state === "damaged") {
+    throw corrupt(manifestPath(dir), found.why);
+  }
+  if (found.state === "absent") {
     return undefined;
   }
-  const version = view.getUint32(8, true);
-  if (version !== formatVersion) {
-    throw newerVersion(path, version);
-  }
-  return {
-    generation: readU64(view, 16),
-    head: readU64(view, 24),
-    active: readU64(view, 32),
-    id: bytes.slice(40, 56),
-  };
+  const [head, active] = found.record.values;
+  return { head, active, id: found.record.id };
 }
 
-/** The dual-record file that knows which segments there must be. One writer. */
+/** The file that knows which segments there must be. */
 export class Manifest {
-  readonly #file: DiskFile;
-  readonly #counters: Counters;
-  /** The record last known synced, and its place (0 or 1). */
-  #record: ManifestRecord;
-  #slot: number;
+  readonly #file: DualFile;
 
-  constructor(file: DiskFile, counters: Counters, found: { record: ManifestRecord; slot: number }) {
+  private constructor(file: DualFile) {
     this.#file = file;
-    this.#counters = counters;
-    this.#record = found.record;
-    this.#slot = found.slot;
+  }
+
+  /** Makes the manifest of a journal that has no segment yet; durable when it resolves. */
+  static async create(
+    disk: Disk,
+    dir: string,
+    made: { id: Uint8Array; counters: Counters },
+  ): Promise<Manifest> {
+    const { id, counters } = made;
+    const file = await DualFile.create(placeOf(disk, dir, counters), [1, 0], id);
+    await disk.syncDirectory(dir);
+    counters.syncs += 1;
+    return new Manifest(file);
+  }
+
+  /**
+   * Opens the manifest for updates; undefined when there is none.
+   *
+   * @throws ForebayError `journal_corrupt` | `format_unsupported`
+   */
+  static async open(disk: Disk, dir: string, counters: Counters): Promise<Manifest | undefined> {
+    const place = placeOf(disk, dir, counters);
+    const found = await readDual(place);
+    if (found.state === "damaged") {
+      throw corrupt(manifestPath(dir), found.why);
+    }
+    return found.state === "absent" ? undefined : new Manifest(await DualFile.open(place, found));
   }
 
   get id(): Uint8Array {
-    return this.#record.id;
+    return this.#file.id;
   }
 
+  /** Durable. */
   get values(): ManifestValues {
-    return this.#record;
+    const [head, active] = this.#file.values;
+    return { head, active };
   }
 
-  /** Durable when it resolves. A failed write is repeated as a whole; a sync alone never is. */
-  async update(values: ManifestValues): Promise<void> {
-    const { id, generation } = this.#record;
-    const record = { ...values, id, generation: generation + 1 };
-    const victim = 1 - this.#slot;
-    for (let tries = 1; ; tries++) {
-      try {
-        await writeFully(this.#file, encodeRecord(record), victim * blockBytes);
-        this.#counters.bytesWritten += manifestRecordBytes;
-        await this.sync();
-        break;
-      } catch (error) {
-        if (tries === writeTries) {
-          throw error;
-        }
-      }
-    }
-    this.#record = record;
-    this.#slot = victim;
+  /** Durable when it resolves; what is not given stays. */
+  update(change: Partial<ManifestValues>): Promise<void> {
+    return this.#file.update(([head, active]) => [change.head ?? head, change.active ?? active]);
   }
 
-  async sync(): Promise<void> {
-    await this.#file.sync();
-    this.#counters.syncs += 1;
+  sync(): Promise<void> {
+    return this.#file.sync();
   }
 
   close(): Promise<void> {
@@ -118,72 +95,6 @@ export class Manifest {
   }
 }
 
-export function manifestPath(dir: string): string {
-  return `${dir}/manifest`;
-}
-
-/** Makes the manifest of a journal that has no segment yet; durable when it resolves. */
-export async function createManifest(
-  disk: Disk,
-  dir: string,
-  id: Uint8Array,
-  counters: Counters,
-): Promise<Manifest> {
-  const path = manifestPath(dir);
-  const aside = path + preparingSuffix;
-  const record = { generation: 1, head: 1, active: 0, id };
-  const content = new Uint8Array(manifestBytes);
-  content.set(encodeRecord(record));
-  const file = await disk.open(aside, "create");
-  await writeFully(file, content, 0);
-  await file.sync();
-  await disk.rename(aside, path);
-  await disk.syncDirectory(dir);
-  counters.bytesWritten += content.length;
-  counters.syncs += 2;
-  return new Manifest(file, counters, { record, slot: 0 });
-}
-
-/**
- * Opens the manifest; undefined when there is none.
- *
- * @throws ForebayError `journal_corrupt` | `format_unsupported`
- */
-export async function openManifest(
-  disk: Disk,
-  dir: string,
-  counters: Counters,
-): Promise<Manifest | undefined> {
-  const path = manifestPath(dir);
-  const size = await disk.stat(path);
-  if (size === undefined) {
-    return undefined;
-  }
-  if (size !== manifestBytes) {
-    throw corrupt(path, `expected ${manifestBytes} bytes, found ${size}`);
-  }
-  const file = await disk.open(path, "update");
-  try {
-    const bytes = new Uint8Array(manifestBytes);
-    await readFully(file, bytes, 0);
-    return new Manifest(file, counters, newestRecord(bytes, path));
-  } catch (error) {
-    await file.close();
-    throw error;
-  }
-}
-
-function newestRecord(bytes: Uint8Array, path: string): { record: ManifestRecord; slot: number } {
-  const found = [0, 1].flatMap((slot) => {
-    const from = slot * blockBytes;
-    const record = decodeRecord(bytes.subarray(from, from + manifestRecordBytes), path);
-    return record === undefined ? [] : [{ record, slot }];
-  });
-  const [first, second] = found;
-  if (first === undefined) {
-    throw corrupt(path, "neither of its two records is valid");
-  }
-  return second !== undefined && second.record.generation > first.record.generation
-    ? second
-    : first;
+function placeOf(disk: Disk, dir: string, counters: Counters): DualPlace {
+  return { disk, dir, name: manifestName, magic, counters };
 }

@@ -14,12 +14,16 @@ import { Areas } from "./areas.ts";
 import { newCounters, type Counters } from "./counters.ts";
 import { ShardJournal } from "./journal.ts";
 import { hex } from "./layout.ts";
-import { createManifest, type Manifest } from "./manifest.ts";
+import { SegmentBudget } from "./budget.ts";
+import type { Findings } from "./findings.ts";
+import { Manifest } from "./manifest.ts";
 import { probeDirect } from "./probe.ts";
 import { recover, type Recovered } from "./recover.ts";
 import { Ring } from "./ring.ts";
 import type { Journal, JournalEvents, Replay } from "./types.ts";
 
+export { SegmentBudget, type BudgetMember } from "./budget.ts";
+export type { Findings } from "./findings.ts";
 export type { Journal, JournalEvents, JournalStats, Replay } from "./types.ts";
 
 export interface JournalOptions {
@@ -30,9 +34,13 @@ export interface JournalOptions {
   readonly random: Random;
   /** Size of a segment, whole blocks, at least 4; a journal keeps the size it was made with. */
   readonly segmentBytes?: number;
-  /** All segments together; at least two of them. */
+  /** All segments together; at least two of them. Without meaning when `budget` is given. */
   readonly budgetBytes?: number;
+  /** Shared with other rings of this process. */
+  readonly budget?: SegmentBudget;
   readonly events: JournalEvents;
+  /** Told once, before anything is served: which rows of the recovery table were met. */
+  readonly onRecovered?: (findings: Findings) => void;
 }
 
 const lockWaitMs = 5000;
@@ -44,7 +52,9 @@ const lockWaitMs = 5000;
  *   `config_invalid`; nothing was changed on the disk
  */
 export async function openJournal(given: JournalOptions, replay: Replay): Promise<Journal> {
-  const options = { ...given, dir: resolve(given.dir), ...sizes(given) };
+  const { segmentBytes, budgetBytes } = sizes(given);
+  const budget = given.budget ?? new SegmentBudget(budgetBytes);
+  const options = { ...given, dir: resolve(given.dir), segmentBytes, budget };
   let lock: DirectoryLock | undefined;
   try {
     await makeDirectories(options.disk, options.dir);
@@ -56,10 +66,11 @@ export async function openJournal(given: JournalOptions, replay: Replay): Promis
   }
 }
 
-type Sized = JournalOptions & { readonly segmentBytes: number; readonly budgetBytes: number };
+type Sized = JournalOptions & { readonly segmentBytes: number; readonly budget: SegmentBudget };
 
 function sizes(given: JournalOptions): { segmentBytes: number; budgetBytes: number } {
-  const { segmentBytes = limits.segmentBytes, budgetBytes = limits.journalBudgetBytes } = given;
+  const { segmentBytes = limits.segmentBytes } = given;
+  const budgetBytes = given.budget?.capBytes ?? given.budgetBytes ?? limits.journalBudgetBytes;
   if (segmentBytes % blockBytes !== 0 || segmentBytes < 4 * blockBytes) {
     throw new ForebayError(
       "config_invalid",
@@ -85,11 +96,20 @@ async function openLocked(options: Sized, lock: DirectoryLock, replay: Replay): 
   for (const name of recovered.leftovers) {
     await disk.unlink(`${dir}/${name}`);
   }
-  const manifest =
-    recovered.manifest ?? (await createManifest(disk, dir, random.bytes(16), counters));
+  const id = random.bytes(16);
+  const manifest = recovered.manifest ?? (await Manifest.create(disk, dir, { id, counters }));
+  const { watermark, segments } = recovered;
   try {
+    if (watermark.damage !== null) {
+      await watermark.repair(manifest.id);
+    }
+    if (manifest.values.head < segments.head) {
+      await manifest.update({ head: segments.head });
+    }
+    options.onRecovered?.(recovered.findings);
     return await start({ options, dir, lock, counters, recovered, manifest });
   } catch (error) {
+    await watermark.close();
     await manifest.close();
     throw error;
   }
@@ -109,12 +129,18 @@ async function start(given: Start): Promise<Journal> {
   const { disk } = options;
   const { volatile } = await disk.space(dir);
   const direct = await probeDirect(disk, dir);
-  const ringOptions = { ...options, dir, manifest, counters, direct, volatile };
-  const ring = new Ring(ringOptions, recovered);
-  if (recovered.active === undefined) {
-    await ring.openNew();
-  } else {
-    await ring.open(recovered.active.header);
+  const { watermark } = recovered;
+  const ringOptions = { ...options, dir, manifest, watermark, counters, direct, volatile };
+  const ring = new Ring(ringOptions, recovered.segments);
+  try {
+    if (recovered.active === undefined) {
+      await ring.openNew();
+    } else {
+      await ring.open(recovered.active.header);
+    }
+  } catch (error) {
+    ring.abandon();
+    throw error;
   }
   return new ShardJournal({
     id: hex(manifest.id),
@@ -123,7 +149,7 @@ async function start(given: Start): Promise<Journal> {
     counters,
     areas: new Areas(disk, Math.min(limits.journalBatchBytesMax, options.segmentBytes)),
     segmentBytes: options.segmentBytes,
-    budgetBytes: options.budgetBytes,
+    budgetBytes: options.budget.capBytes,
     chain: recovered.chain,
     term: recovered.term,
     position: recovered.active?.position ?? blockBytes,

@@ -22,16 +22,70 @@ export async function prepareSegment(
   options: PrepareOptions,
   header: SegmentHeader,
 ): Promise<boolean> {
-  const { disk, dir, counters } = options;
-  const path = `${dir}/${segmentName(header.generation)}`;
+  const aside = await asideName(options, header.generation);
+  return finish(options, header, async () => {
+    const file = await options.disk.open(aside, "create");
+    try {
+      await fill(file, header.bytes, options);
+      await writeHeader(file, header);
+    } finally {
+      await file.close();
+    }
+  });
+}
+
+/**
+ * Takes a segment file that is needed no more out of its old name; `finishRecycled` makes it the new segment. Its blocks
+ * are written already, and what they hold is free space to the new generation.
+ */
+export async function beginRecycled(
+  options: PrepareOptions,
+  from: number,
+  generation: number,
+): Promise<void> {
+  const aside = await asideName(options, generation);
+  await options.disk.rename(`${options.dir}/${segmentName(from)}`, aside);
+}
+
+/** Like `prepareSegment`, after `beginRecycled`. */
+export function finishRecycled(options: PrepareOptions, header: SegmentHeader): Promise<boolean> {
+  return finish(options, header, async () => {
+    const { disk, dir } = options;
+    const file = await disk.open(
+      dir + "/" + segmentName(header.generation) + preparingSuffix,
+      "update",
+    );
+    try {
+      await writeHeader(file, header);
+    } finally {
+      await file.close();
+    }
+  });
+}
+
+/** Where the segment is made; nothing is there, nor under its name. */
+async function asideName({ disk, dir }: PrepareOptions, generation: number): Promise<string> {
+  const path = `${dir}/${segmentName(generation)}`;
   const aside = path + preparingSuffix;
   // Names are never reused: the rename must not replace a segment.
   invariant((await disk.stat(path)) === undefined, `${path} is a new name`);
   if ((await disk.stat(aside)) !== undefined) {
     await disk.unlink(aside);
   }
+  return aside;
+}
+
+/** The file is whole and synced before it gets its name, and the name durable before it counts. */
+async function finish(
+  options: PrepareOptions,
+  header: SegmentHeader,
+  write: () => Promise<void>,
+): Promise<boolean> {
+  const { disk, dir, counters } = options;
+  const path = `${dir}/${segmentName(header.generation)}`;
+  const aside = path + preparingSuffix;
   try {
-    await writeAside(aside, header, options);
+    await write();
     await disk.rename(aside, path);
   } catch (error) {
     // What cannot be removed now goes before the next try, or at the next start.
@@ -47,19 +101,9 @@ export async function prepareSegment(
   return true;
 }
 
-async function writeAside(
-  path: string,
-  header: SegmentHeader,
-  options: PrepareOptions,
-): Promise<void> {
-  const file = await options.disk.open(path, "create");
-  try {
-    await fill(file, header.bytes, options);
-    await writeFully(file, encodeSegmentHeader(header), 0);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
+async function writeHeader(file: DiskFile, header: SegmentHeader): Promise<void> {
+  await writeFully(file, encodeSegmentHeader(header), 0);
+  await file.sync();
 }
 
 async function fill(file: DiskFile, bytes: number, options: PrepareOptions): Promise<void> {

@@ -1,7 +1,13 @@
 import { crc32c } from "../native/mod.ts";
 import { blockBytes } from "../storage/mod.ts";
 import { lsn } from "../../shared/ids/mod.ts";
-import { chainBreak, decodeBatchHeader, type BatchHeader, type ChainEnd } from "./batchHeader.ts";
+import {
+  chainBreak,
+  chainStart,
+  decodeBatchHeader,
+  type BatchHeader,
+  type ChainEnd,
+} from "./batchHeader.ts";
 import { corrupt } from "./damage.ts";
 import {
   batchFlag,
@@ -27,40 +33,54 @@ export interface ScanResult {
   readonly why: string;
 }
 
-/** Accepts batch after batch from the start of a segment and replays their entries. */
+/** What a scan tells of each batch it accepts, before its entries are replayed. */
+export type BatchSeen = (header: BatchHeader, position: number) => void;
+
+/**
+ * Accepts batch after batch from the start of a segment and replays their entries.
+ *
+ * @param from undefined: what was before is trimmed, and the first batch says where the chain stands
+ */
 export async function scanSegment(
   reader: SegmentReader,
   segment: SegmentHeader,
-  from: ChainEnd,
-  replay: Replay,
+  from: ChainEnd | undefined,
+  told: { readonly replay: Replay; readonly onBatch?: BatchSeen },
 ): Promise<ScanResult> {
   let chain = from;
   let position = blockBytes;
   for (let batches = 0; ; batches++) {
     const next = await nextBatch(reader, segment, { chain, position });
     if (next.header === undefined) {
-      return { chain, position, sealed: false, batches, why: next.why };
+      return { chain: chain ?? chainStart, position, sealed: false, batches, why: next.why };
     }
-    const { header, crc } = next;
+    const { header, end, bytes } = next;
     const payload = await reader.view(position + batchHeaderBytes, header.length);
-    replayEntries(payload, header, `${reader.path}: batch at offset ${position}`, replay);
-    const { seq, term } = header;
-    chain = { seq, term, lsn: header.firstLsn + header.entries - 1, crc };
-    position += padded(batchHeaderBytes + header.length);
+    told.onBatch?.(header, position);
+    replayEntries(payload, header, `${reader.path}: batch at offset ${position}`, told.replay);
+    chain = end;
+    position += bytes;
     if ((header.flags & batchFlag.seal) !== 0) {
       return { chain, position, sealed: true, batches: batches + 1, why: "" };
     }
   }
 }
 
-type NextBatch =
-  | { readonly header: BatchHeader; readonly crc: number }
+export type NextBatch =
+  | {
+      readonly header: BatchHeader;
+      /** The chain with this batch. */
+      readonly end: ChainEnd;
+      /** What it takes in the segment. */
+      readonly bytes: number;
+    }
   | { readonly header?: undefined; readonly why: string };
 
-async function nextBatch(
+/** Reads the batch at `position` if it follows `chain`; with no chain, any whole batch of the segment. */
+export async function nextBatch(
   reader: SegmentReader,
   segment: SegmentHeader,
-  at: { chain: ChainEnd; position: number },
+  at: { chain: ChainEnd | undefined; position: number },
 ): Promise<NextBatch> {
   const { chain, position } = at;
   if (position + blockBytes > reader.size) {
@@ -71,7 +91,7 @@ async function nextBatch(
   if (decoded.header === undefined) {
     return decoded;
   }
-  const { header } = decoded;
+  const { header, crc: headerCrc } = decoded;
   const why = chainBreak(header, chain, segment.generation);
   if (why !== undefined) {
     return { why };
@@ -87,14 +107,19 @@ async function nextBatch(
       why: `expected payload CRC ${crcText(header.payloadCrc)} over ${header.length} bytes, found ${crcText(crc)}`,
     };
   }
-  return decoded;
+  const { seq, term, firstLsn, entries } = header;
+  return {
+    header,
+    end: { seq, term, lsn: firstLsn + entries - 1, crc: headerCrc },
+    bytes: padded(batchHeaderBytes + header.length),
+  };
 }
 
 /**
  * The checksums hold, so these are the bytes the writer meant; framing that does not add up even so is
  * refused before any entry of the batch is replayed.
  */
-function replayEntries(
+export function replayEntries(
   payload: Uint8Array,
   header: BatchHeader,
   where: string,

@@ -6,6 +6,11 @@ export interface JournalEvents {
   onDurable(durable: Lsn): void;
   /** The shard failed closed: entries above the last durable one have an unknown outcome. */
   onFailed(error: Error): void;
+  /**
+   * Why no space can be had for another segment (`disk_full` to appends); null when there is some again. While it
+   * lasts told at most every 30 s.
+   */
+  onFull?(reason: string | null): void;
 }
 
 /** The write-ahead log on the ack path. One owner, one thread. */
@@ -16,6 +21,8 @@ export interface Journal {
   readonly reserved: Lsn;
   /** Highest LSN known durable; `durable ≤ reserved`. */
   readonly durable: Lsn;
+  /** Entries up to this LSN are trimmed for good: no start replays them. `trimmed ≤ durable`. */
+  readonly trimmed: Lsn;
   /** What holds the bytes: "direct" | "buffered" | "memory"; shown in /readyz. */
   readonly storage: string;
   /**
@@ -26,7 +33,14 @@ export interface Journal {
   append(parts: readonly Uint8Array[]): Lsn;
   /** Resolves when everything appended before is durable; rejects on failure. */
   flush(): Promise<void>;
-  /** Flushes, releases handles, then the lock. */
+  /**
+   * The owner needs entries up to `upTo` no more: it has made them durable elsewhere, or they were acknowledged. Never
+   * waits; a lower mark than before changes nothing. Segments without a later entry are recycled in the background.
+   *
+   * @param upTo at most `durable`
+   */
+  trim(upTo: Lsn): void;
+  /** Flushes, writes the final mark, releases handles, then the lock. */
   close(): Promise<void>;
   /** Exact counters since open, and gauges. */
   stats(): JournalStats;
@@ -37,7 +51,10 @@ export interface JournalStats {
   readonly batches: number;
   readonly syncs: number;
   readonly bytesWritten: number;
+  /** Segment files, spares counted. */
   readonly segments: number;
+  /** Segments made ahead. */
+  readonly spares: number;
   readonly bytesHeld: number;
   readonly budgetBytes: number;
   /** Why no space can be had for more entries (`disk_full`); null again when there is some. */

@@ -60,6 +60,10 @@ export class SteppedJournal implements Journal {
     this.#events.onFailed(new Error(reason));
   }
 
+  readonly trimmed = lsn(0);
+
+  trim(): void {}
+
   flush(): Promise<void> {
     this.commit();
     return Promise.resolve();
@@ -76,6 +80,7 @@ export class SteppedJournal implements Journal {
       syncs: 0,
       bytesWritten: 0,
       segments: 1,
+      spares: 0,
       bytesHeld: 0,
       budgetBytes: 0,
       failed: this.#failed,

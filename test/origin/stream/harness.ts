@@ -88,6 +88,10 @@ export class TestJournal implements Journal {
     this.owner?.onFailed(this.refusal);
   }
 
+  readonly trimmed = lsn(0);
+
+  trim(): void {}
+
   flush(): Promise<void> {
     return Promise.resolve();
   }
