@@ -23,12 +23,14 @@ import {
   streamOf,
 } from "./state.ts";
 import type { TouchedStreams } from "./touched.ts";
+import type { Tenant } from "./types.ts";
 
 /** What an op changes. */
 export interface Target {
   readonly state: ShardState;
   readonly store: RecordStore;
   readonly touched: TouchedStreams;
+  readonly tenant: Tenant | null;
 }
 
 /**
@@ -55,6 +57,10 @@ export function apply(target: Target, op: Op, lsn: Lsn): void {
       return;
     case opKind.advance:
       applyAdvance(target, op, lsn);
+      return;
+    case opKind.tenant:
+      invariant(target.tenant !== null, "a tenant's op is applied by its tenant");
+      target.tenant.apply(op.code, op.body, lsn);
       return;
   }
 }

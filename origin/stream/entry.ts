@@ -15,6 +15,8 @@ export const opKind = {
   touch: 5,
   hello: 6,
   advance: 7,
+  /** And the fifteen after it. */
+  tenant: 32,
 } as const;
 
 export interface CreateOp {
@@ -69,7 +71,17 @@ export interface AdvanceOp {
   readonly deduplicated: number;
 }
 
-export type Op = CreateOp | AppendOp | EndOp | TouchOp | HelloOp | AdvanceOp;
+/** An op that only the shard's tenant understands (FORMAT.md). */
+export interface TenantOp {
+  readonly kind: 32;
+  /** 32 to 47. */
+  readonly code: number;
+  readonly body: Uint8Array;
+}
+
+export type Op = CreateOp | AppendOp | EndOp | TouchOp | HelloOp | AdvanceOp | TenantOp;
+
+const tenantCodes = { first: opKind.tenant, last: 47 } as const;
 
 const entryVersion = 1;
 const createFlag = { ttl: 1, expiresAt: 2, closed: 4 } as const;
@@ -99,8 +111,12 @@ export function beginEntry(to: EntryWriter): void {
 }
 
 export function writeOp(to: EntryWriter, op: Op): void {
-  to.u8(op.kind);
+  to.u8(op.kind === opKind.tenant ? op.code : op.kind);
   switch (op.kind) {
+    case opKind.tenant:
+      to.uint(op.body.length);
+      to.bytes(op.body);
+      return;
     case opKind.append:
       writeAppend(to, op);
       return;
@@ -219,7 +235,10 @@ function readOp(from: EntryReader): Op {
         deduplicated: from.uint(),
       };
     default:
-      throw corrupt(`holds an op of unknown kind ${kind}`);
+      if (kind < tenantCodes.first || kind > tenantCodes.last) {
+        throw corrupt(`holds an op of unknown kind ${kind}`);
+      }
+      return { kind: opKind.tenant, code: kind, body: from.bytes(from.uint()) };
   }
 }
 

@@ -1,4 +1,5 @@
 /** The streams: what requests do to them, what is durable of them, and who waits for it. */
+export { EntryReader, EntryWriter } from "./bytes.ts";
 export { quarantinePath } from "./state.ts";
 export { createStreams, type OwnedStreams, type StreamsOptions } from "./streams.ts";
 export type {
@@ -10,8 +11,11 @@ export type {
   ListedStream,
   ReadBatch,
   ReadOptions,
+  StreamLife,
   StreamMeta,
   Streams,
   StreamsStats,
+  Tenant,
+  TenantChange,
   Verdict,
 } from "./types.ts";

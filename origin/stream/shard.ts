@@ -8,6 +8,7 @@ import { EntryWriter } from "./bytes.ts";
 import { beginEntry, type EndOp, type Op, opKind, writeOp } from "./entry.ts";
 import { ShardState, type StreamState } from "./state.ts";
 import { TouchedStreams } from "./touched.ts";
+import type { Tenant, TenantChange } from "./types.ts";
 
 /**
  * One shard's state with its journal: where a decision becomes an entry and the entry becomes state, in this
@@ -20,6 +21,7 @@ export class Shard implements Target {
   readonly touched: TouchedStreams = new TouchedStreams();
   readonly #writer: EntryWriter = new EntryWriter();
   #journal: Journal | null = null;
+  #tenant: Tenant | null = null;
 
   constructor(clock: Clock, store: RecordStore) {
     this.clock = clock;
@@ -29,6 +31,16 @@ export class Shard implements Target {
   attach(journal: Journal): void {
     invariant(this.#journal === null, "a shard has one journal");
     this.#journal = journal;
+  }
+
+  adopt(tenant: Tenant): void {
+    invariant(this.#tenant === null, "a shard has one tenant");
+    this.#tenant = tenant;
+    this.touched.heard = (stream, created) => tenant.onDurable(stream, created);
+  }
+
+  get tenant(): Tenant | null {
+    return this.#tenant;
   }
 
   get journal(): Journal {
@@ -53,6 +65,10 @@ export class Shard implements Target {
       apply(this, op, lsn);
     }
     return lsn;
+  }
+
+  commitTenant(changes: readonly TenantChange[]): Lsn {
+    return this.commitAll(changes.map((change) => ({ kind: opKind.tenant, ...change })));
   }
 
   /** Bytes of the entry that `ops` would make. */

@@ -33,6 +33,8 @@ export interface OwnedStreams extends contract.Streams {
   start(journal: Journal): void;
   onDurable(durable: Lsn): void;
   onFailed(error: Error): void;
+  /** Before the first replay. */
+  adopt(tenant: contract.Tenant): void;
   /** Lets go of the deadline timer. */
   close(): void;
 }
@@ -115,6 +117,22 @@ class ShardStreams implements OwnedStreams {
     this.#followers.unfollow(follower);
   }
 
+  life(path: string): contract.StreamLife | undefined {
+    return this.#shard.find(path, this.#shard.clock.now());
+  }
+
+  lives(): Iterable<contract.StreamLife> {
+    return this.#shard.state.byPath.values();
+  }
+
+  commitTenant(ops: readonly contract.TenantChange[]): Lsn {
+    return this.#shard.commitTenant(ops);
+  }
+
+  adopt(tenant: contract.Tenant): void {
+    this.#shard.adopt(tenant);
+  }
+
   hold(lsn: Lsn, waiter: contract.GateWaiter): void {
     this.#gate.hold(lsn, waiter);
   }
@@ -162,6 +180,7 @@ class ShardStreams implements OwnedStreams {
     const followed = this.#shard.touched.advance(durable, this.#onEnded);
     this.#gate.advance(durable);
     this.#followers.tell(followed);
+    this.#shard.tenant?.onAdvanced();
   }
 
   readonly #onEnded = (stream: StreamState): void => this.#shard.store.drop(stream.id);

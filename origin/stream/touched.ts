@@ -10,6 +10,8 @@ const flag = { closed: 1, ended: 2 } as const;
  * only. The ring is reused; nothing is allocated per append.
  */
 export class TouchedStreams {
+  /** Told of every change that became durable; `created` with the one that made the stream. */
+  heard: ((stream: StreamState, created: boolean) => void) | null = null;
   #mask = initialSlots - 1;
   #head = 0;
   #size = 0;
@@ -54,6 +56,7 @@ export class TouchedStreams {
       if ((flags & flag.ended) !== 0) {
         onEnded(stream);
       }
+      this.heard?.(stream, this.#lsns[slot] === stream.createdLsn);
       if (stream.followers !== null && stream.toldAt !== this.#advances) {
         stream.toldAt = this.#advances;
         followed.push(stream);

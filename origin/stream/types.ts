@@ -100,6 +100,33 @@ export interface Follower {
   onAdvance(): void;
 }
 
+/** One life of a path, and how much of it is reserved and how much durable. */
+export interface StreamLife {
+  readonly id: number;
+  readonly path: string;
+  readonly record: number;
+  readonly byte: number;
+  readonly durableRecord: number;
+  readonly durableByte: number;
+}
+
+/** A change of the tenant's state, as it lies in the journal. */
+export interface TenantChange {
+  /** 32 to 47. */
+  readonly code: number;
+  readonly body: Uint8Array;
+}
+
+/** Who keeps other state than the streams in the shard's journal, and follows all streams for it. */
+export interface Tenant {
+  /** Live and at replay: the one way its state changes. `body` is a view. */
+  apply(code: number, body: Uint8Array, lsn: Lsn): void;
+  /** A change of a stream became durable; `created` with the one that made the stream. Not the moment to write. */
+  onDurable(life: StreamLife, created: boolean): void;
+  /** After each durable advance, when readers have been told: the moment to look around and to write. */
+  onAdvanced(): void;
+}
+
 /**
  * The streams of one shard: pure decisions over in-memory state, entries into the journal, durable state out.
  * All methods are synchronous. Refusals are verdicts, not exceptions; only `journal.append` failures (disk_full,
@@ -122,6 +149,12 @@ export interface Streams {
   unfollow(path: string, follower: Follower): void;
   /** Calls `waiter.release` at once when `lsn` is durable, else when it becomes so, in order of `hold` calls. */
   hold(lsn: Lsn, waiter: GateWaiter): void;
+  /** The living stream at `path`. */
+  life(path: string): StreamLife | undefined;
+  /** All living streams. */
+  lives(): Iterable<StreamLife>;
+  /** The tenant's changes in one entry, applied by it. @throws ForebayError as `append` */
+  commitTenant(ops: readonly TenantChange[]): Lsn;
   hello(hello: Hello): { readonly welcome: Welcome; readonly lsn: Lsn };
   /** A direct frame: one result per request, in order. The reply waits for `lsn`. */
   applyDirect(frame: Frame): { readonly results: readonly RequestResult[]; readonly lsn: Lsn };
