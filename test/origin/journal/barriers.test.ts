@@ -1,31 +1,13 @@
 import { expect, it } from "vitest";
-import { MemoryDisk, type DiskCall } from "../../../origin/storage/mod.ts";
-import { drive, entry, open, settle } from "./harness.ts";
-
-/** Calls that change the disk or make a change durable, in the order they were made. */
-function recorded(disk: MemoryDisk): string[] {
-  const log: string[] = [];
-  const kinds = new Set(["mkdir", "rename", "unlink", "write", "sync", "syncDirectory", "lock"]);
-  disk.observer = (call: DiskCall) => {
-    const file = call.path.replace(/^\/data\/journal\/0\//, "").replace(/^0+(\d)/, "$1");
-    if (call.name === "write") {
-      log.push(`write ${file} ${call.position}+${call.bytes}`);
-    } else if (call.name === "open" && call.detail !== "read" && call.detail !== "update") {
-      log.push(`open ${file} ${call.detail}`);
-    } else if (kinds.has(call.name)) {
-      log.push(`${call.name} ${file}`);
-    }
-    return undefined;
-  };
-  return log;
-}
+import { MemoryDisk } from "../../../origin/storage/mod.ts";
+import { drive, entry, open, recorded, settle } from "./harness.ts";
 
 const preparation = (generation: number): string[] => [
   `open ${generation}.segment.new create`,
   `write ${generation}.segment.new 0+16384`,
   `write ${generation}.segment.new 0+4096`,
   `sync ${generation}.segment.new`,
-  `rename ${generation}.segment.new`,
+  `rename ${generation}.segment.new ${generation}.segment`,
   "syncDirectory /data/journal/0",
 ];
 
@@ -55,7 +37,7 @@ it("create: directories, manifest, segment, manifest; each durable before the ne
     "open manifest.new create",
     "write manifest.new 0+8192",
     "sync manifest.new",
-    "rename manifest.new",
+    "rename manifest.new manifest",
     "syncDirectory /data/journal/0",
     ...probing,
     ...preparation(1),

@@ -1,5 +1,10 @@
-import { openJournal, type Journal } from "../../../origin/journal/mod.ts";
-import { MemoryDisk, type Disk } from "../../../origin/storage/mod.ts";
+import {
+  openJournal,
+  type Findings,
+  type Journal,
+  type SegmentBudget,
+} from "../../../origin/journal/mod.ts";
+import { MemoryDisk, type Disk, type DiskCall } from "../../../origin/storage/mod.ts";
 import { crc32c } from "../../../shared/crc/mod.ts";
 import { ForebayError } from "../../../shared/errors/mod.ts";
 import { ManualClock } from "../manualClock.ts";
@@ -12,8 +17,13 @@ export const KiB = 1024;
 export interface Opened {
   readonly journal: Journal;
   readonly clock: ManualClock;
-  /** What recovery replayed, by LSN from 1. */
+  /** What recovery replayed, in order of LSN. */
   readonly replayed: Uint8Array[];
+  /** LSN of the first of them; 0 for none. */
+  readonly firstLsn: number;
+  readonly findings: Findings;
+  /** Every `onFull`, in order. */
+  readonly shortages: (string | null)[];
   /** Every `onDurable`, in order. */
   readonly advances: number[];
   readonly failures: Error[];
@@ -22,6 +32,8 @@ export interface Opened {
 export interface OpenChoices {
   readonly segmentBytes?: number;
   readonly budgetBytes?: number;
+  readonly budget?: SegmentBudget;
+  readonly dir?: string;
   readonly seed?: number;
   readonly clock?: ManualClock;
 }
@@ -31,6 +43,9 @@ export async function open(disk: Disk, choices: OpenChoices = {}): Promise<Opene
   const { segmentBytes = 16 * KiB, budgetBytes = 1024 * KiB, seed = 1 } = choices;
   const clock = choices.clock ?? new ManualClock();
   const replayed: Uint8Array[] = [];
+  const shortages: (string | null)[] = [];
+  let firstLsn = 0;
+  let findings: Findings | undefined;
   const advances: number[] = [];
   const failures: Error[] = [];
   const events = {
@@ -40,16 +55,30 @@ export async function open(disk: Disk, choices: OpenChoices = {}): Promise<Opene
     onFailed: (error: Error): void => {
       failures.push(error);
     },
+    onFull: (reason: string | null): void => {
+      shortages.push(reason);
+    },
   };
   const random = seededRandom(seed);
-  const options = { dir, disk, clock, random, segmentBytes, budgetBytes, events };
+  const onRecovered = (found: Findings): void => {
+    findings = found;
+  };
+  const options = {
+    ...{ dir: choices.dir ?? dir, disk, clock, random, segmentBytes, budgetBytes, events },
+    ...(choices.budget === undefined ? {} : { budget: choices.budget }),
+    onRecovered,
+  };
   const journal = await openJournal(options, (lsn, bytes) => {
+    firstLsn ||= lsn;
     replayed.push(bytes.slice());
-    if (lsn !== replayed.length) {
-      throw new Error(`replayed LSN ${lsn} as entry ${replayed.length}`);
+    if (lsn !== firstLsn + replayed.length - 1) {
+      throw new Error(`replayed LSN ${lsn} as entry ${replayed.length} from ${firstLsn} on`);
     }
   });
-  return { journal, clock, replayed, advances, failures };
+  if (findings === undefined) {
+    throw new Error("opened without a word about what was found");
+  }
+  return { journal, clock, replayed, firstLsn, findings, shortages, advances, failures };
 }
 
 /** The error an open is refused with. */
@@ -137,4 +166,38 @@ export async function drive<T>(disk: MemoryDisk, promise: Promise<T>): Promise<T
     await settle(1);
   }
   return done;
+}
+
+/** Calls that change the disk or make a change durable, in the order they were made. */
+export function recorded(disk: MemoryDisk): string[] {
+  const log: string[] = [];
+  const kinds = new Set(["mkdir", "unlink", "sync", "syncDirectory", "lock"]);
+  const short = (path: string): string =>
+    path
+      .replace(/^\/data\/journal\/0\//, "")
+      .replace(/^[0-9a-f]{16}/, (digits) => String(Number.parseInt(digits, 16)));
+  disk.observer = (call: DiskCall) => {
+    const file = short(call.path);
+    if (call.name === "write") {
+      log.push(`write ${file} ${call.position}+${call.bytes}`);
+    } else if (call.name === "open" && call.detail !== "read" && call.detail !== "update") {
+      log.push(`open ${file} ${call.detail}`);
+    } else if (call.name === "rename") {
+      log.push(`rename ${file} ${short(call.detail)}`);
+    } else if (kinds.has(call.name)) {
+      log.push(`${call.name} ${file}`);
+    }
+    return undefined;
+  };
+  return log;
+}
+
+/** Fails calls of one kind, from now on or for the next `times`. */
+export function failing(
+  which: (call: DiskCall) => boolean,
+  code: string,
+  times = Infinity,
+): (call: DiskCall) => string | undefined {
+  let left = times;
+  return (call) => (which(call) && left-- > 0 ? code : undefined);
 }
