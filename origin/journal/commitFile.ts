@@ -1,3 +1,4 @@
+import { invariant } from "../../shared/errors/mod.ts";
 import { writeFully, type Disk, type DiskFile } from "../storage/mod.ts";
 import type { Counters } from "./counters.ts";
 
@@ -21,6 +22,20 @@ export class CommitFile {
   ): Promise<CommitFile> {
     const file = await disk.open(path, direct ? "commit" : "update");
     return new CommitFile(file, direct, counters);
+  }
+
+  get path(): string {
+    return this.#file.path;
+  }
+
+  get isSystemFile(): boolean {
+    return this.#file.descriptor !== undefined;
+  }
+
+  /** The system's descriptor, where the disk has such. */
+  get descriptor(): number {
+    invariant(this.#file.descriptor !== undefined, `${this.path} is a file of the system`);
+    return this.#file.descriptor;
   }
 
   async write(blocks: Uint8Array, position: number): Promise<void> {

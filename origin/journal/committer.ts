@@ -1,8 +1,6 @@
-import type { Areas } from "./areas.ts";
+import type { AreaSource } from "./areas.ts";
 import type { Batch } from "./batch.ts";
-import type { ChainEnd } from "./batchHeader.ts";
 import type { CommitFile } from "./commitFile.ts";
-import type { Counters } from "./counters.ts";
 
 export interface CommitterEvents {
   /** Every batch up to here is on the device; called once per advance. */
@@ -11,80 +9,22 @@ export interface CommitterEvents {
 }
 
 /**
- * Batches in flight. Writes overlap and finish in any order; they are acknowledged strictly in the order of
- * their seq. Invariant: durableSeq ≤ seq, and every batch between is in flight.
+ * Makes batches durable: writes overlap and finish in any order, batches are acknowledged strictly in the order they
+ * were submitted in. A failed batch stays at the front for good: nothing behind it is ever acknowledged.
  */
-export class Committer {
-  readonly #term: number;
-  readonly #areas: Areas;
-  readonly #counters: Counters;
-  readonly #events: CommitterEvents;
-  readonly #inFlight: Batch[] = [];
-  readonly #writes = new Set<Promise<void>>();
-  #seq: number;
-  #durableSeq: number;
-  /** Header CRC of the last batch submitted. */
-  #crc: number;
-
-  constructor(
-    start: { chain: ChainEnd; term: number; areas: Areas; counters: Counters },
-    events: CommitterEvents,
-  ) {
-    this.#term = start.term;
-    this.#areas = start.areas;
-    this.#counters = start.counters;
-    this.#events = events;
-    this.#seq = start.chain.seq;
-    this.#durableSeq = start.chain.seq;
-    this.#crc = start.chain.crc;
-  }
-
-  get inFlight(): number {
-    return this.#inFlight.length;
-  }
-
-  /** Writes a batch to the active segment, which `salt` belongs to. */
-  submit(batch: Batch, file: CommitFile, salt: number): void {
-    const { blocks, crc } = batch.seal({
-      term: this.#term,
-      seq: ++this.#seq,
-      durableSeq: this.#durableSeq,
-      previousCrc: this.#crc,
-      salt,
-    });
-    this.#crc = crc;
-    this.#inFlight.push(batch);
-    this.#counters.batches += 1;
-    const write = file.write(blocks, batch.place.position).then(
-      () => {
-        this.#writes.delete(write);
-        this.#completed(batch);
-      },
-      (error: unknown) => {
-        this.#writes.delete(write);
-        this.#events.onFailed(error);
-      },
-    );
-    this.#writes.add(write);
-  }
-
+export interface Committer extends AreaSource {
+  /** Who is told, and who takes the memory of a durable batch back; before the first batch. */
+  serve(events: CommitterEvents, giveBack: (area: Uint8Array) => void): void;
+  /** Batches submitted and not known durable. */
+  readonly inFlight: number;
+  /** So many may be in flight at once; those that no write is free for wait inside. */
+  readonly inFlightMax: number;
+  /** Takes a batch for `file`, the active segment's, which `salt` belongs to. All batches of another are durable. */
+  submit(batch: Batch, file: CommitFile, salt: number): void;
+  /** Tells what has become durable and was not told yet. */
+  look(): void;
   /** Resolves when no write is under way, however they ended. */
-  async settled(): Promise<void> {
-    await Promise.all(this.#writes);
-  }
-
-  /** A failed batch stays at the front for good: nothing behind it is ever acknowledged. */
-  #completed(batch: Batch): void {
-    batch.done = true;
-    let lastLsn: number | undefined;
-    for (let first = this.#inFlight[0]; first?.done === true; first = this.#inFlight[0]) {
-      this.#inFlight.shift();
-      this.#durableSeq = first.seq;
-      lastLsn = first.lastLsn;
-      this.#areas.giveBack(first.area);
-    }
-    if (lastLsn !== undefined) {
-      this.#events.onAdvance(lastLsn);
-    }
-  }
+  settled(): Promise<void>;
+  /** Lets go of threads and memory; nothing is in flight. */
+  close(): void;
 }

@@ -4,10 +4,10 @@ import { limits } from "../../shared/limits.ts";
 import type { Clock, Timer } from "../../shared/ports/mod.ts";
 import { endOfTurn } from "../ports/mod.ts";
 import { blockBytes, type DirectoryLock } from "../storage/mod.ts";
-import type { Areas } from "./areas.ts";
+import { Areas } from "./areas.ts";
 import { Batch } from "./batch.ts";
 import type { ChainEnd } from "./batchHeader.ts";
-import { Committer } from "./committer.ts";
+import type { Committer } from "./committer.ts";
 import type { Counters } from "./counters.ts";
 import { batchFlag } from "./layout.ts";
 import type { Ring } from "./ring.ts";
@@ -20,13 +20,15 @@ const overlapBytes = 16 * 1024;
 export interface ShardParts {
   readonly id: string;
   readonly storage: string;
+  readonly storageReason: string;
   readonly clock: Clock;
   readonly counters: Counters;
-  readonly areas: Areas;
+  readonly committer: Committer;
+  /** Size of the areas its memory is cut into. */
+  readonly areaBytes: number;
   readonly segmentBytes: number;
   readonly budgetBytes: number;
   readonly chain: ChainEnd;
-  readonly term: number;
   /** Where the next batch goes in the active segment. */
   readonly position: number;
   readonly lock: DirectoryLock;
@@ -48,10 +50,12 @@ interface FlushWaiter {
 export class ShardJournal implements Journal {
   readonly id: string;
   readonly storage: string;
+  readonly storageReason: string;
   readonly #parts: ShardParts;
   readonly #ring: Ring;
   readonly #stage: Stage;
   readonly #committer: Committer;
+  readonly #areas: Areas;
   readonly #entryBytesMax: number;
   readonly #flushWaiters: FlushWaiter[] = [];
   #reserved: Lsn;
@@ -70,6 +74,7 @@ export class ShardJournal implements Journal {
     const { ring } = parts;
     this.id = parts.id;
     this.storage = parts.storage;
+    this.storageReason = parts.storageReason;
     this.#parts = parts;
     this.#ring = ring;
     ring.events = {
@@ -87,17 +92,24 @@ export class ShardJournal implements Journal {
     this.#durable = this.#reserved;
     this.#activeEnd = parts.position;
     this.#entryBytesMax = entryBytesMaxOf(parts.segmentBytes);
-    this.#committer = new Committer(parts, {
-      onAdvance: (lastLsn) => {
-        this.#advanced(lsn(lastLsn));
+    this.#committer = parts.committer;
+    this.#areas = new Areas(parts.committer, parts.areaBytes);
+    this.#committer.serve(
+      {
+        onAdvance: (lastLsn) => {
+          this.#advanced(lsn(lastLsn));
+        },
+        onFailed: (error) => {
+          this.#fail(error);
+        },
       },
-      onFailed: (error) => {
-        this.#fail(error);
+      (area) => {
+        this.#areas.giveBack(area);
       },
-    });
+    );
     this.#stage = new Stage(
       {
-        areas: parts.areas,
+        areas: this.#areas,
         segmentBytes: parts.segmentBytes,
         admit: (generation) => {
           ring.admit(generation);
@@ -203,6 +215,7 @@ export class ShardJournal implements Journal {
     this.#turnEndDue = true;
     endOfTurn(() => {
       this.#turnEndDue = false;
+      this.#committer.look();
       this.#pump(true);
     });
   }
@@ -212,7 +225,7 @@ export class ShardJournal implements Journal {
     while (
       this.#failed === undefined &&
       this.#rotation === undefined &&
-      this.#committer.inFlight < limits.journalBatchesInFlightMax
+      this.#committer.inFlight < this.#committer.inFlightMax
     ) {
       const batch = this.#nextBatch(turnEnded);
       if (batch === undefined) {
@@ -236,7 +249,9 @@ export class ShardJournal implements Journal {
     if (closed.length > 0 || open === undefined || !turnEnded) {
       return closed[0];
     }
-    if (this.#committer.inFlight > 0 && open.end < overlapBytes) {
+    const { inFlight } = this.#committer;
+    const waits = inFlight > 0 && open.end < overlapBytes;
+    if (waits || inFlight >= limits.journalBatchesInFlightMax) {
       return undefined;
     }
     this.#stage.close();
@@ -303,7 +318,7 @@ export class ShardJournal implements Journal {
   async #rotate(): Promise<void> {
     const { header, file } = this.#ring.active;
     const place = { generation: header.generation, position: this.#activeEnd };
-    const area = this.#parts.areas.take(blockBytes);
+    const area = this.#areas.take(blockBytes);
     const seal = new Batch(area, place, {
       firstLsn: this.#durable + 1,
       limit: 0,
@@ -347,17 +362,18 @@ export class ShardJournal implements Journal {
       await this.#committer.settled();
       await this.#ring.close();
     } finally {
+      this.#committer.close();
       await this.#parts.lock.release();
     }
   }
 
   /** A last batch without entries says that all before it was durable. */
   #attest(): void {
-    const { counters, areas } = this.#parts;
+    const { counters } = this.#parts;
     if (this.#failed !== undefined || counters.entries === 0) {
       return;
     }
-    const batch = this.#stage.control(areas.take(blockBytes), this.#durable + 1);
+    const batch = this.#stage.control(this.#areas.take(blockBytes), this.#durable + 1);
     if (batch !== undefined) {
       const { header, file } = this.#ring.active;
       this.#committer.submit(batch, file, header.salt);

@@ -10,20 +10,24 @@ import {
   type Disk,
   type DirectoryLock,
 } from "../storage/mod.ts";
-import { Areas } from "./areas.ts";
+import { nativeAbsence, nativeLayer, type NativeLayer } from "../native/mod.ts";
+import type { Committer } from "./committer.ts";
 import { newCounters, type Counters } from "./counters.ts";
+import { DiskCommitter, type DiskStart } from "./diskCommitter.ts";
 import { ShardJournal } from "./journal.ts";
 import { hex } from "./layout.ts";
 import { SegmentBudget } from "./budget.ts";
 import type { Findings } from "./findings.ts";
 import { Manifest } from "./manifest.ts";
-import { probeDirect } from "./probe.ts";
+import { NativeCommitter } from "./nativeCommitter.ts";
+import { chooseStorage, type Backend, type StorageChoice } from "./probe.ts";
 import { recover, type Recovered } from "./recover.ts";
 import { Ring } from "./ring.ts";
 import type { Journal, JournalEvents, Replay } from "./types.ts";
 
 export { SegmentBudget, type BudgetMember } from "./budget.ts";
 export type { Findings } from "./findings.ts";
+export type { StorageChoice } from "./probe.ts";
 export type { Journal, JournalEvents, JournalStats, Replay } from "./types.ts";
 
 export interface JournalOptions {
@@ -38,6 +42,10 @@ export interface JournalOptions {
   readonly budgetBytes?: number;
   /** Shared with other rings of this process. */
   readonly budget?: SegmentBudget;
+  /** How batches are made durable; "auto", the default, takes the best that works here. */
+  readonly storage?: StorageChoice;
+  /** Instead of the addon this process has; null: as if there was none. */
+  readonly native?: NativeLayer | null;
   readonly events: JournalEvents;
   /** Told once, before anything is served: which rows of the recovery table were met. */
   readonly onRecovered?: (findings: Findings) => void;
@@ -49,7 +57,7 @@ const lockWaitMs = 5000;
  * Takes the data directory's lock, recovers, replays every entry, and is ready to append.
  *
  * @throws ForebayError `data_locked` | `data_unwritable` | `disk_full` | `journal_corrupt` | `format_unsupported` |
- *   `config_invalid`; nothing was changed on the disk
+ *   `config_invalid` | `storage_unavailable`; nothing was changed on the disk
  */
 export async function openJournal(given: JournalOptions, replay: Replay): Promise<Journal> {
   const { segmentBytes, budgetBytes } = sizes(given);
@@ -127,8 +135,14 @@ interface Start {
 async function start(given: Start): Promise<Journal> {
   const { options, dir, lock, counters, recovered, manifest } = given;
   const { disk } = options;
-  const { volatile } = await disk.space(dir);
-  const direct = await probeDirect(disk, dir);
+  const space = await disk.space(dir);
+  const { volatile } = space;
+  const native = options.native === null ? undefined : (options.native ?? nativeLayer());
+  const absence = options.native === null ? "switched off" : nativeAbsence();
+  const wanted = options.storage ?? "auto";
+  const probe = { disk, dir, wanted, native, nativeAbsence: absence, space };
+  const { backend, reason } = await chooseStorage(probe);
+  const direct = backend !== "buffered";
   const { watermark } = recovered;
   const ringOptions = { ...options, dir, manifest, watermark, counters, direct, volatile };
   const ring = new Ring(ringOptions, recovered.segments);
@@ -142,16 +156,19 @@ async function start(given: Start): Promise<Journal> {
     ring.abandon();
     throw error;
   }
+  const areaBytes = Math.min(limits.journalBatchBytesMax, options.segmentBytes);
+  const begin = { disk, areaBytes, chain: recovered.chain, term: recovered.term, counters };
   return new ShardJournal({
     id: hex(manifest.id),
-    storage: storageName(volatile, direct),
+    storage: volatile ? "memory" : backend,
+    storageReason: `${volatile ? `${backend}: ` : ""}${reason}`,
     clock: options.clock,
     counters,
-    areas: new Areas(disk, Math.min(limits.journalBatchBytesMax, options.segmentBytes)),
+    committer: committerOf(backend, native, begin),
+    areaBytes,
     segmentBytes: options.segmentBytes,
     budgetBytes: options.budget.capBytes,
     chain: recovered.chain,
-    term: recovered.term,
     position: recovered.active?.position ?? blockBytes,
     lock,
     events: options.events,
@@ -159,11 +176,15 @@ async function start(given: Start): Promise<Journal> {
   });
 }
 
-function storageName(volatile: boolean, direct: boolean): string {
-  if (volatile) {
-    return "memory";
+function committerOf(
+  backend: Backend,
+  layer: NativeLayer | undefined,
+  begin: DiskStart,
+): Committer {
+  if (backend === "node" || backend === "buffered" || layer === undefined) {
+    return new DiskCommitter(begin);
   }
-  return direct ? "direct" : "buffered";
+  return new NativeCommitter({ ...begin, layer, backend });
 }
 
 /** Names made by an earlier start that died before it synced them. */

@@ -23,8 +23,10 @@ export interface Journal {
   readonly durable: Lsn;
   /** Entries up to this LSN are trimmed for good: no start replays them. `trimmed ≤ durable`. */
   readonly trimmed: Lsn;
-  /** What holds the bytes: "direct" | "buffered" | "memory"; shown in /readyz. */
+  /** How bytes come to be durable: "uring" | "threads" | "node" | "buffered", or "memory"; shown in /readyz. */
   readonly storage: string;
+  /** Why it is this one. */
+  readonly storageReason: string;
   /**
    * Takes one entry: copies `parts` (written back to back) into the current batch and returns its LSN. Never waits.
    *

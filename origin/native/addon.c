@@ -5,74 +5,12 @@
  */
 #include <errno.h>
 #include <node_api.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "committer_door.h"
 #include "crc32c.h"
-
-static napi_value throw_type(napi_env env, const char *message) {
-  napi_throw_type_error(env, "ERR_INVALID_ARG_TYPE", message);
-  return NULL;
-}
-
-static napi_value throw_range(napi_env env, const char *message) {
-  napi_throw_range_error(env, "ERR_OUT_OF_RANGE", message);
-  return NULL;
-}
-
-/* The names Node gives these errors; anything else is told by its number. */
-static const char *error_name(int number) {
-  switch (number) {
-  case EBADF:
-    return "EBADF";
-  case EDQUOT:
-    return "EDQUOT";
-  case EINTR:
-    return "EINTR";
-  case EINVAL:
-    return "EINVAL";
-  case EIO:
-    return "EIO";
-  case ENOLCK:
-    return "ENOLCK";
-  case ENOSPC:
-    return "ENOSPC";
-  default:
-    return "UNKNOWN";
-  }
-}
-
-/* Throws an Error with `code` and `errno`, as Node's own system errors have them. */
-static napi_value throw_system(napi_env env, int number, const char *call) {
-  const char *name = error_name(number);
-  char text[160];
-  snprintf(text, sizeof text, "%s: %s, %s", name, strerror(number), call);
-
-  napi_value code, message, error, value;
-  if (napi_create_string_utf8(env, name, NAPI_AUTO_LENGTH, &code) == napi_ok &&
-      napi_create_string_utf8(env, text, NAPI_AUTO_LENGTH, &message) == napi_ok &&
-      napi_create_error(env, code, message, &error) == napi_ok &&
-      napi_create_int32(env, -number, &value) == napi_ok &&
-      napi_set_named_property(env, error, "errno", value) == napi_ok) {
-    napi_throw(env, error);
-  }
-  return NULL;
-}
-
-/* A whole number in [0, max]; false when `value` is none. */
-static int whole_number(napi_env env, napi_value value, double max, double *out) {
-  double number;
-  if (napi_get_value_double(env, value, &number) != napi_ok) {
-    return 0;
-  }
-  if (!(number >= 0 && number <= max) || number != (double)(uint64_t)number) {
-    return 0;
-  }
-  *out = number;
-  return 1;
-}
+#include "door.h"
 
 typedef uint32_t (*crc_function)(uint32_t, const uint8_t *, size_t);
 
@@ -171,7 +109,7 @@ NAPI_MODULE_INIT() {
   if (add_function(env, exports, "crc32c", js_crc32c) &&
       add_function(env, exports, "crc32cSoftware", js_crc32c_software) &&
       add_function(env, exports, "flock", js_flock) &&
-      add_function(env, exports, "syncfs", js_syncfs) &&
+      add_function(env, exports, "syncfs", js_syncfs) && committer_exports(env, exports) &&
       napi_create_string_utf8(env, crc32c_variant(), NAPI_AUTO_LENGTH, &variant) == napi_ok) {
     napi_set_named_property(env, exports, "crc32cVariant", variant);
   }

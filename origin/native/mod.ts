@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import { crc32c as portableCrc32c } from "../../shared/crc/mod.ts";
 import { loadAddon, type NativeLayer } from "./load.ts";
 
-export type { NativeLayer } from "./load.ts";
+export type { CommitterHandle, NativeLayer, OpenCommitter } from "./load.ts";
 
 const loaded = loadAddon(fileURLToPath(new URL("../../.build/forebay.node", import.meta.url)));
 

@@ -45,41 +45,41 @@ const durableTypes: ReadonlyMap<number, string> = new Map([
 
 class RealFile implements DiskFile {
   readonly path: string;
-  readonly #fd: number;
+  readonly descriptor: number;
 
   constructor(path: string, fd: number) {
     this.path = path;
-    this.#fd = fd;
+    this.descriptor = fd;
   }
 
   read(into: Uint8Array, position: number): Promise<number> {
     return call((done: Done<number>) => {
-      fs.read(this.#fd, into, 0, into.length, position, done);
+      fs.read(this.descriptor, into, 0, into.length, position, done);
     });
   }
 
   write(bytes: Uint8Array, position: number): Promise<number> {
     return call((done: Done<number>) => {
-      fs.write(this.#fd, bytes, 0, bytes.length, position, done);
+      fs.write(this.descriptor, bytes, 0, bytes.length, position, done);
     });
   }
 
   sync(): Promise<void> {
     return call((done: Done<void>) => {
-      fs.fdatasync(this.#fd, done as fs.NoParamCallback);
+      fs.fdatasync(this.descriptor, done as fs.NoParamCallback);
     });
   }
 
   async size(): Promise<number> {
     const stats = await call((done: Done<fs.Stats>) => {
-      fs.fstat(this.#fd, done);
+      fs.fstat(this.descriptor, done);
     });
     return stats.size;
   }
 
   close(): Promise<void> {
     return call((done: Done<void>) => {
-      fs.close(this.#fd, done as fs.NoParamCallback);
+      fs.close(this.descriptor, done as fs.NoParamCallback);
     });
   }
 }

@@ -41,6 +41,8 @@ export type OpenMode = "read" | "create" | "update" | "commit";
 /** An open file. Calls on it may overlap and finish in any order. */
 export interface DiskFile {
   readonly path: string;
+  /** The system's descriptor, where there is one: the native committer writes through it. */
+  readonly descriptor?: number;
   /** Bytes read from `position` on, fewer at the end of the file or whenever the system likes; see `readFully`. */
   read(into: Uint8Array, position: number): Promise<number>;
   /** Bytes written, at times fewer than given; see `writeFully`. `bytes` must not change until then. */

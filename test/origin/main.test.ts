@@ -78,7 +78,7 @@ test("/readyz says what holds the bytes, and the data directory is its owner's a
     ack: string;
   };
   expect(ready.status).toBe("ready");
-  expect(["direct", "buffered", "memory"]).toContain(ready.storage);
+  expect(["uring", "threads", "node", "buffered", "memory"]).toContain(ready.storage);
   expect(ready.ack).toBe(ready.storage === "memory" ? "memory" : "origin");
   expect(statSync(join(directory, "data")).mode & 0o777).toBe(0o700);
 });

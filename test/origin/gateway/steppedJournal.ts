@@ -6,6 +6,7 @@ import type { Journal, JournalEvents, JournalStats } from "../../../origin/journ
 export class SteppedJournal implements Journal {
   readonly id = "stepped-journal";
   readonly storage = "direct";
+  readonly storageReason = "stepped";
   /** Nothing becomes durable until `commit`. */
   held = false;
   /** What the next appends are refused with. */

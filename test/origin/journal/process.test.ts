@@ -116,7 +116,7 @@ it("J1 an idle open journal keeps no timer and no handle: its process ends by it
 it("writes past the page cache on this machine's disk, or says what it does instead", async () => {
   const journal = await recover(() => undefined);
   const { fileSystem, volatile } = await realDisk.space(dir);
-  const expected = volatile ? ["memory"] : ["direct", "buffered"];
+  const expected = volatile ? ["memory"] : ["uring", "threads", "node", "buffered"];
   expect(expected, fileSystem).toContain(journal.storage);
   journal.append([ledgerEntry(1)]);
   await journal.flush();

@@ -58,6 +58,7 @@ export class TestClock implements Clock {
 export class TestJournal implements Journal {
   readonly id = "j-test";
   readonly storage = "memory";
+  readonly storageReason = "held in a test";
   readonly entries: Uint8Array[] = [];
   durable: Lsn = lsn(0);
   /** What the next appends throw. */
