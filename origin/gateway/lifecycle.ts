@@ -1,7 +1,7 @@
-import { ForebayError } from "../../shared/errors/mod.ts";
 import {
   header,
   normalizeStreamPath,
+  parseFork,
   parseLifetime,
   streamPrefix,
 } from "../../shared/protocol/mod.ts";
@@ -11,21 +11,23 @@ import type { Exchange } from "./exchange.ts";
 import { durable } from "./gate.ts";
 import { verdictReply, type Reply } from "./reply.ts";
 
-/** `PUT /v1/stream/<path>`: creates a stream, or confirms that it is as asked for. */
+/** `PUT /v1/stream/<path>`: creates a stream, empty or forked, or confirms that it is as asked for. */
 export async function createStream(exchange: Exchange): Promise<Reply> {
   const { context, head, target } = exchange;
   exchange.route = "create";
   const path = normalizeStreamPath(target.path.slice(streamPrefix.length));
   exchange.checkWriter();
-  if (head.exact("stream-forked-from") !== null) {
-    // An empty stream in its place would be a wrong answer that looks like a right one.
-    throw new ForebayError("bad_header", "Stream-Forked-From: forks are not available here");
-  }
+  const fork = parseFork({
+    from: head.exact(header.forkedFrom),
+    offset: head.exact(header.forkOffset),
+    subOffset: head.exact(header.forkSubOffset),
+  });
   const lifetime = parseLifetime(head.exact(header.ttl), head.exact(header.expiresAt));
   const body = await bodyOf(exchange, context.settings.bodyBytesMax);
   const verdict = context.streams.create({
     path,
     contentType: head.get("content-type"),
+    fork,
     ...lifetime,
     closed: isTrue(head.get(header.closed)),
     body,

@@ -88,8 +88,18 @@ function applyAdvance({ state }: Target, op: AdvanceOp, lsn: Lsn): void {
 
 function applyCreate({ state, touched }: Target, op: CreateOp, lsn: Lsn): void {
   invariant(!state.byPath.has(op.path), "a path has one living stream");
+  invariant(!state.softDeleted.has(op.path), "a path that forks hold is not given away");
   invariant(op.id > state.lastId, "stream ids rise");
-  const stream = streamOf(op, state.ends.get(op.path)?.at ?? 0, lsn);
+  const source = op.fork === null ? null : living(state, op.fork.source);
+  invariant(
+    source === null || (op.fork?.records ?? 0) <= source.record,
+    "a fork has of its source what is there",
+  );
+  const previousEndedAt = state.ends.get(op.path)?.at ?? 0;
+  const stream = streamOf(op, { previousEndedAt, source }, lsn);
+  if (source !== null) {
+    source.forks += 1;
+  }
   state.lastId = op.id;
   state.byPath.set(op.path, stream);
   state.byId.set(op.id, stream);
@@ -175,6 +185,7 @@ function applyEnd({ state, touched }: Target, op: EndOp, lsn: Lsn): void {
   state.byPath.delete(stream.path);
   state.byId.delete(stream.id);
   state.counters.producers -= stream.producers?.size ?? 0;
+  stream.producers = null;
   state.ends.set(stream.path, { at: op.time });
   if (state.ends.size > limits.endsRememberedMax) {
     for (const oldest of state.ends.keys()) {
@@ -182,7 +193,33 @@ function applyEnd({ state, touched }: Target, op: EndOp, lsn: Lsn): void {
       break;
     }
   }
-  touched.push(lsn, stream);
+  if (stream.forks > 0) {
+    state.softDeleted.set(stream.path, stream);
+    touched.push(lsn, stream);
+  } else {
+    giveUp({ state, touched }, stream, lsn);
+  }
+}
+
+/** Nothing reads `stream` any more, nor the ended streams that it alone was a fork of, up the line. */
+function giveUp(
+  { state, touched }: Pick<Target, "state" | "touched">,
+  stream: StreamState,
+  lsn: Lsn,
+): void {
+  let next: StreamState | null = stream;
+  while (next !== null) {
+    touched.push(lsn, next);
+    const source: StreamState | null = next.fork?.source ?? null;
+    next = null;
+    if (source !== null) {
+      source.forks -= 1;
+      if (source.ended && source.forks === 0) {
+        state.softDeleted.delete(source.path);
+        next = source;
+      }
+    }
+  }
 }
 
 function applyTouch({ state }: Target, op: TouchOp): void {

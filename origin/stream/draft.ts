@@ -122,6 +122,9 @@ export class FrameDraft {
       const { previousEndedAt, createdAt } = known.stream;
       return latest < (write.create ? previousEndedAt : createdAt) ? "stream_recreated" : known;
     }
+    if (this.#shard.state.softDeleted.has(write.path)) {
+      return "stream_gone";
+    }
     if (!write.create) {
       return "stream_not_found";
     }
@@ -135,7 +138,8 @@ export class FrameDraft {
     newStreamType(contentType);
     const createdAt = Math.min(this.#now, Math.max(acceptedAt, endedAt));
     const op = newStream(this.#nextId, write.path, contentType, createdAt);
-    return draftOf(streamOf(op, endedAt, lsn(0)), op);
+    const ancestry = { previousEndedAt: endedAt, source: null };
+    return draftOf(streamOf(op, ancestry, lsn(0)), op);
   }
 
   #store(draft: DraftStream, write: Write, request: FrameRequest): ErrorCode | null {

@@ -1,6 +1,7 @@
 import { ForebayError } from "../../shared/errors/mod.ts";
 import type { ProducerTag } from "../../shared/frame/mod.ts";
 import { type StreamId, streamId } from "../../shared/ids/mod.ts";
+import type { Offset } from "../../shared/protocol/mod.ts";
 import { corrupt, EntryReader, type EntryWriter } from "./bytes.ts";
 
 /*
@@ -19,10 +20,26 @@ export const opKind = {
   tenant: 32,
 } as const;
 
+/**
+ * The edge from a fork to the stream it reads its beginning from. The source is named by its id, which is its
+ * generation: a path created again is never meant.
+ */
+export interface ForkEdge {
+  readonly source: StreamId;
+  /** Where it was asked to begin: an offset of the source, and how far past it. */
+  readonly offset: Offset;
+  readonly subOffset: number;
+  /** What the fork has of the source: so many records, so many bytes. The last record may be the head of one only. */
+  readonly records: number;
+  readonly bytes: number;
+}
+
 export interface CreateOp {
   readonly kind: 1;
   readonly id: StreamId;
   readonly path: string;
+  /** Null for a stream that begins empty. */
+  readonly fork: ForkEdge | null;
   readonly contentType: string;
   readonly ttlSeconds: number | null;
   readonly expiresAt: { readonly text: string; readonly ms: number } | null;
@@ -84,18 +101,19 @@ export type Op = CreateOp | AppendOp | EndOp | TouchOp | HelloOp | AdvanceOp | T
 const tenantCodes = { first: opKind.tenant, last: 47 } as const;
 
 const entryVersion = 1;
-const createFlag = { ttl: 1, expiresAt: 2, closed: 4 } as const;
+const createFlag = { ttl: 1, expiresAt: 2, closed: 4, fork: 8 } as const;
 const appendFlag = { producer: 1, streamSeq: 2, close: 4, accepted: 8 } as const;
 
 /** What a stream is created as when a key may create it and the request names no type. */
 export const jsonType = "application/json";
 
-/** A stream without TTL and Expires-At, open. */
+/** A stream that begins empty, without TTL and Expires-At, open. */
 export function newStream(id: number, path: string, contentType: string, now: number): CreateOp {
   return {
     kind: opKind.create,
     id: streamId(id),
     path,
+    fork: null,
     contentType,
     ttlSeconds: null,
     expiresAt: null,
@@ -148,7 +166,8 @@ function writeCreate(to: EntryWriter, op: CreateOp): void {
   to.u8(
     (op.ttlSeconds === null ? 0 : createFlag.ttl) |
       (op.expiresAt === null ? 0 : createFlag.expiresAt) |
-      (op.closed ? createFlag.closed : 0),
+      (op.closed ? createFlag.closed : 0) |
+      (op.fork === null ? 0 : createFlag.fork),
   );
   to.uint(op.id);
   to.time(op.createdAt);
@@ -160,6 +179,14 @@ function writeCreate(to: EntryWriter, op: CreateOp): void {
   if (op.expiresAt !== null) {
     to.time(op.expiresAt.ms);
     to.text(op.expiresAt.text);
+  }
+  if (op.fork !== null) {
+    to.uint(op.fork.source);
+    to.uint(op.fork.offset.record);
+    to.uint(op.fork.offset.byte);
+    to.uint(op.fork.subOffset);
+    to.uint(op.fork.records);
+    to.uint(op.fork.bytes);
   }
 }
 
@@ -254,8 +281,20 @@ function readCreate(from: EntryReader): CreateOp {
     const ms = from.time();
     expiresAt = { ms, text: from.text() };
   }
+  const fork = (flags & createFlag.fork) === 0 ? null : readForkEdge(from);
   const closed = (flags & createFlag.closed) !== 0;
-  return { kind: opKind.create, id, path, contentType, ttlSeconds, expiresAt, createdAt, closed };
+  const made = { id, path, fork, contentType, ttlSeconds, expiresAt, createdAt, closed };
+  return { kind: opKind.create, ...made };
+}
+
+function readForkEdge(from: EntryReader): ForkEdge {
+  return {
+    source: streamId(from.uint()),
+    offset: { record: from.uint(), byte: from.uint() },
+    subOffset: from.uint(),
+    records: from.uint(),
+    bytes: from.uint(),
+  };
 }
 
 function readAppend(from: EntryReader): AppendOp {

@@ -1,12 +1,13 @@
 import { formatOffset, header, parseOffset } from "../../shared/protocol/mod.ts";
+import { positionOf, readRecords } from "./lineage.ts";
 import type { Shard } from "./shard.ts";
 import type { StreamState } from "./state.ts";
 import type { ListedStream, ReadBatch, ReadOptions, StreamMeta, Verdict } from "./types.ts";
-import { notFound, refuse, tailOf } from "./verdict.ts";
+import { absent, refuse, tailOf } from "./verdict.ts";
 
 export function meta(shard: Shard, path: string): StreamMeta | Verdict {
   const stream = shard.find(path, shard.clock.now());
-  return stream === undefined ? notFound(path, shard.state.endLsn) : metaOf(stream);
+  return stream === undefined ? absent(shard.state, path) : metaOf(stream);
 }
 
 function metaOf(stream: StreamState): StreamMeta {
@@ -32,7 +33,7 @@ export function read(
   const now = shard.clock.now();
   const stream = shard.find(path, now);
   if (stream === undefined) {
-    return notFound(path, shard.state.endLsn);
+    return absent(shard.state, path);
   }
   const { id } = options;
   if (id !== undefined && id !== stream.id) {
@@ -63,20 +64,20 @@ function startOf(shard: Shard, stream: StreamState, offset: string): number | un
   if (parsed === undefined || parsed.record > stream.durableRecord) {
     return undefined;
   }
-  return shard.store.position(stream.id, parsed.record) === parsed.byte ? parsed.record : undefined;
+  return positionOf(shard.store, stream, parsed.record) === parsed.byte ? parsed.record : undefined;
 }
 
 function batch(shard: Shard, stream: StreamState, from: number, maxBytes: number): ReadBatch {
   const { store } = shard;
   const to = stream.durableRecord;
-  const records = from === to ? [] : store.read(stream.id, { from, to, maxBytes });
+  const records = from === to ? [] : readRecords(store, stream, { from, to, maxBytes });
   const next = from + records.length;
   const upToDate = next === to;
   return {
     id: stream.id,
     records,
-    start: formatOffset(from, store.position(stream.id, from)),
-    next: formatOffset(next, store.position(stream.id, next)),
+    start: formatOffset(from, positionOf(store, stream, from)),
+    next: formatOffset(next, positionOf(store, stream, next)),
     upToDate,
     closed: upToDate && stream.durableClosed,
     lsn: stream.createdLsn,

@@ -1,6 +1,6 @@
 import { limits } from "../../shared/limits.ts";
 import { type Lsn, lsn, type StreamId } from "../../shared/ids/mod.ts";
-import { isJson, mediaType } from "../../shared/protocol/mod.ts";
+import { isJson, mediaType, type Offset } from "../../shared/protocol/mod.ts";
 import type { CreateOp } from "./entry.ts";
 import type { ProducerState } from "./producer.ts";
 import type { Follower } from "./types.ts";
@@ -8,11 +8,21 @@ import type { Follower } from "./types.ts";
 /** A reserved path: readable, written by Forebay alone. */
 export const quarantinePath = "_forebay/quarantine";
 
+/** Where a fork's beginning lies: `source` has its first `records` records, whose bytes are `bytes`. */
+export interface Fork {
+  readonly source: StreamState;
+  readonly offset: Offset;
+  readonly subOffset: number;
+  readonly records: number;
+  readonly bytes: number;
+}
+
 /**
  * One life of a stream. The first part is given at creation, the second is changed by `apply` only, the third is what
  * of it is durable, kept by `touched.ts`.
  *
- * Invariants: durableRecord ≤ record, durableByte ≤ byte; closed and ended never go back;
+ * Invariants: durableRecord ≤ record, durableByte ≤ byte; closed and ended never go back; `forks` counts the streams
+ * whose `fork.source` it is and whose data is kept, so it is 0 before its own data is given up;
  * writtenDeadline ≤ deadline ≤ writtenDeadline + TTL/8 as far as the journal can be written.
  */
 export interface StreamState {
@@ -28,10 +38,13 @@ export interface StreamState {
   readonly ttlSeconds: number | null;
   readonly expiresAt: { readonly text: string; readonly ms: number } | null;
   readonly createdLsn: Lsn;
+  /** Null when it began empty. */
+  readonly fork: Fork | null;
 
   closed: boolean;
   /** Deleted or expired; no longer in the directory. */
   ended: boolean;
+  forks: number;
   record: number;
   byte: number;
   streamSeq: string | null;
@@ -55,8 +68,19 @@ export interface StreamState {
   toldAt: number;
 }
 
+/** What the path and its source bring to a new stream. */
+export interface Ancestry {
+  readonly previousEndedAt: number;
+  /** The stream that `op.fork` names. */
+  readonly source: StreamState | null;
+}
+
 /** A stream as `op` makes it, at `createdLsn`. */
-export function streamOf(op: CreateOp, previousEndedAt: number, createdLsn: Lsn): StreamState {
+export function streamOf(op: CreateOp, ancestry: Ancestry, createdLsn: Lsn): StreamState {
+  const { previousEndedAt, source } = ancestry;
+  const fork = source === null || op.fork === null ? null : { ...op.fork, source };
+  const record = fork?.records ?? 0;
+  const byte = fork?.bytes ?? 0;
   const type = mediaType(op.contentType);
   const slidingDeadline =
     op.ttlSeconds === null ? Number.POSITIVE_INFINITY : op.createdAt + op.ttlSeconds * 1000;
@@ -72,10 +96,12 @@ export function streamOf(op: CreateOp, previousEndedAt: number, createdLsn: Lsn)
     ttlSeconds: op.ttlSeconds,
     expiresAt: op.expiresAt,
     createdLsn,
+    fork,
     closed: op.closed,
     ended: false,
-    record: 0,
-    byte: 0,
+    forks: 0,
+    record,
+    byte,
     streamSeq: null,
     lastTime: op.createdAt,
     deadline,
@@ -83,8 +109,9 @@ export function streamOf(op: CreateOp, previousEndedAt: number, createdLsn: Lsn)
     producers: null,
     producersIdleFrom: 0,
     lsn: createdLsn,
-    durableRecord: 0,
-    durableByte: 0,
+    // What it inherits is durable before it is: its own entry comes later.
+    durableRecord: record,
+    durableByte: byte,
     durableClosed: false,
     followers: null,
     toldAt: 0,
@@ -127,6 +154,8 @@ export interface Counters {
 export class ShardState {
   readonly byPath: Map<string, StreamState> = new Map();
   readonly byId: Map<StreamId, StreamState> = new Map();
+  /** Streams that have ended and that forks still read, by path: the path is not free. */
+  readonly softDeleted: Map<string, StreamState> = new Map();
   /** When the last life of a path ended; oldest first, at most `endsRememberedMax`. */
   readonly ends: Map<string, End> = new Map();
   readonly outboxes: Map<string, Outbox> = new Map();

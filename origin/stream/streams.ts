@@ -5,6 +5,7 @@ import type { Clock } from "../../shared/ports/mod.ts";
 import type { Journal } from "../journal/mod.ts";
 import type { RecordStore } from "../store/mod.ts";
 import { apply } from "./apply.ts";
+import { create } from "./creation.ts";
 import { decodeEntry } from "./entry.ts";
 import { Followers } from "./followers.ts";
 import { applyDirect, applyFrame, type FrameOutcome } from "./frames.ts";
@@ -14,7 +15,7 @@ import { list, meta, read } from "./reads.ts";
 import { Shard } from "./shard.ts";
 import type { StreamState } from "./state.ts";
 import type * as contract from "./types.ts";
-import { create, remove, write } from "./writes.ts";
+import { remove, write } from "./writes.ts";
 
 export interface StreamsOptions {
   readonly clock: Clock;
@@ -177,13 +178,13 @@ class ShardStreams implements OwnedStreams {
 
   /** Readers see first what is durable, then replies leave, then followers come to read. */
   onDurable(durable: Lsn): void {
-    const followed = this.#shard.touched.advance(durable, this.#onEnded);
+    const followed = this.#shard.touched.advance(durable, this.#onGivenUp);
     this.#gate.advance(durable);
     this.#followers.tell(followed);
     this.#shard.tenant?.onAdvanced();
   }
 
-  readonly #onEnded = (stream: StreamState): void => this.#shard.store.drop(stream.id);
+  readonly #onGivenUp = (stream: StreamState): void => this.#shard.store.drop(stream.id);
 
   onFailed(error: Error): void {
     const message = `the journal failed, what it did not confirm may be stored or not: ${error.message}`;

@@ -2,7 +2,10 @@ import type { Lsn } from "../../shared/ids/mod.ts";
 import type { StreamState } from "./state.ts";
 
 const initialSlots = 1024;
-const flag = { closed: 1, ended: 2 } as const;
+const flag = { closed: 1, givenUp: 2 } as const;
+
+/** Ended, and no fork reads it: forks of an ended stream only become fewer. */
+const isGivenUp = (stream: StreamState): boolean => stream.ended && stream.forks === 0;
 
 /**
  * Which streams the entries not yet durable have changed, and to what: a ring of (LSN, stream, tail, flags) in LSN
@@ -32,15 +35,15 @@ export class TouchedStreams {
     this.#lsns[slot] = lsn;
     this.#records[slot] = stream.record;
     this.#bytes[slot] = stream.byte;
-    this.#flags[slot] = (stream.closed ? flag.closed : 0) | (stream.ended ? flag.ended : 0);
+    this.#flags[slot] = (stream.closed ? flag.closed : 0) | (isGivenUp(stream) ? flag.givenUp : 0);
     this.#streams[slot] = stream;
   }
 
   /**
-   * Moves the durable part of every stream changed at or below `durable`. Calls `onEnded` for those whose end became
-   * durable. Returns the followed ones, each once.
+   * Moves the durable part of every stream changed at or below `durable`. Calls `onGivenUp` for those whose data
+   * nobody may read any more, durably. Returns the followed ones, each once.
    */
-  advance(durable: Lsn, onEnded: (stream: StreamState) => void): StreamState[] {
+  advance(durable: Lsn, onGivenUp: (stream: StreamState) => void): StreamState[] {
     const followed: StreamState[] = [];
     this.#advances += 1;
     while (this.#size > 0) {
@@ -53,8 +56,8 @@ export class TouchedStreams {
       stream.durableRecord = this.#records[slot] ?? 0;
       stream.durableByte = this.#bytes[slot] ?? 0;
       stream.durableClosed = (flags & flag.closed) !== 0;
-      if ((flags & flag.ended) !== 0) {
-        onEnded(stream);
+      if ((flags & flag.givenUp) !== 0) {
+        onGivenUp(stream);
       }
       this.heard?.(stream, this.#lsns[slot] === stream.createdLsn);
       if (stream.followers !== null && stream.toldAt !== this.#advances) {

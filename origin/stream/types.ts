@@ -16,10 +16,22 @@ export interface Verdict {
   readonly lsn: Lsn;
 }
 
+/** What a fork asks for (Durable Streams §4.2). */
+export interface ForkRequest {
+  /** Path of the source. */
+  readonly from: string;
+  /** As sent; null means the source's tail. */
+  readonly offset: string | null;
+  /** How far past the offset: JSON values, or bytes of the one record there. */
+  readonly subOffset: number;
+}
+
 export interface CreateRequest {
   readonly path: string;
-  /** As sent; null means `application/octet-stream`. */
+  /** As sent; null means `application/octet-stream`, or a fork's source's. */
   readonly contentType: string | null;
+  /** Null for a stream that begins empty. A fork without TTL and Expires-At has its source's. */
+  readonly fork: ForkRequest | null;
   readonly ttlSeconds: number | null;
   /** As sent (RFC 3339), already validated; with its time in ms. */
   readonly expiresAt: { readonly text: string; readonly ms: number } | null;

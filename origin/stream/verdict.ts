@@ -2,7 +2,7 @@ import { catalogue, type ErrorCode, type ForebayError } from "../../shared/error
 import type { ProducerTag, RequestResult } from "../../shared/frame/mod.ts";
 import { type Lsn, lsn } from "../../shared/ids/mod.ts";
 import { formatOffset, header } from "../../shared/protocol/mod.ts";
-import type { StreamState } from "./state.ts";
+import type { ShardState, StreamState } from "./state.ts";
 import type { Verdict } from "./types.ts";
 
 /** Judged by the request alone: nothing to wait for. */
@@ -72,8 +72,14 @@ export function removed(judgedBy: Lsn): Verdict {
   return { status: 204, code: null, detail: null, headers: [], lsn: judgedBy };
 }
 
-export function notFound(path: string, judgedBy: Lsn): Verdict {
-  return refuse("stream_not_found", `there is no stream at ${JSON.stringify(path)}`, judgedBy);
+/** No living stream at `path`: none at all (404), or one that ended and that forks still read (410). */
+export function absent(state: ShardState, path: string): Verdict {
+  const softDeleted = state.softDeleted.get(path);
+  if (softDeleted !== undefined) {
+    const detail = `the stream at ${JSON.stringify(path)} has ended; only its forks read it`;
+    return refuse("stream_gone", detail, softDeleted.lsn);
+  }
+  return refuse("stream_not_found", `there is no stream at ${JSON.stringify(path)}`, state.endLsn);
 }
 
 export function reserved(path: string): Verdict {

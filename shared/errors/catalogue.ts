@@ -46,6 +46,8 @@ const rows = {
   stream_gone: [410, "The stream was deleted"],
   offset_gone: [410, "The offset is before the earliest retained record"],
   stream_conflict: [409, "The stream exists with another configuration"],
+  path_held: [409, "The path belongs to a stream that has ended and that forks still read"],
+  source_gone: [409, "The stream to fork from has ended"],
   stream_closed: [409, "The stream is closed"],
   content_type_mismatch: [409, "The content type is not the stream's"],
   stream_seq_regression: [409, "Stream-Seq does not rise"],

@@ -19,6 +19,7 @@ export {
   ingestPrefix,
   streamPrefix,
 } from "./headers.ts";
+export { parseFork, type ForkFields, type ForkPoint } from "./fork.ts";
 export { parseDecimal } from "./integer.ts";
 export { formatOffset, parseOffset, type Offset } from "./offset.ts";
 export { isReservedPath, normalizeStreamPath } from "./path.ts";

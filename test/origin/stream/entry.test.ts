@@ -15,6 +15,15 @@ const anyOp: fc.Arbitrary<Op> = fc.oneof(
     kind: fc.constant(1 as const),
     id,
     path: name,
+    fork: fc.option(
+      fc.record({
+        source: id,
+        offset: fc.record({ record: nat, byte: nat }),
+        subOffset: nat,
+        records: nat,
+        bytes: nat,
+      }),
+    ),
     contentType: name,
     ttlSeconds: fc.option(nat),
     expiresAt: fc.option(fc.record({ text: name, ms: time })),

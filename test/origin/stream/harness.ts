@@ -143,6 +143,7 @@ export function put(path: string, extras: Partial<CreateRequest> = {}): CreateRe
   return {
     path,
     contentType: "text/plain",
+    fork: null,
     ttlSeconds: null,
     expiresAt: null,
     closed: false,

@@ -6,9 +6,14 @@ import { apply } from "../../../origin/stream/apply.ts";
 import { applyFrame } from "../../../origin/stream/frames.ts";
 import { hello } from "../../../origin/stream/outbox.ts";
 import { Shard } from "../../../origin/stream/shard.ts";
-import { create, remove, write } from "../../../origin/stream/writes.ts";
+import { create } from "../../../origin/stream/creation.ts";
+import { positionOf, readRecords } from "../../../origin/stream/lineage.ts";
+import type { StreamState } from "../../../origin/stream/state.ts";
+import { remove, write } from "../../../origin/stream/writes.ts";
 import { lsn } from "../../../shared/ids/mod.ts";
+import { formatOffset } from "../../../shared/protocol/mod.ts";
 import { ResidentStore } from "../../../origin/store/mod.ts";
+import type { CreateRequest } from "../../../origin/stream/mod.ts";
 import {
   bench,
   bytes,
@@ -28,8 +33,9 @@ import {
 
 /** All that must be the same live and replayed: everything but what is durable, followers and moved deadlines. */
 function image({ state, store }: Shard): unknown {
-  const streams = [...state.byId.values()].map((stream) => {
+  const imageOf = (stream: StreamState): unknown => {
     const {
+      fork,
       deadline,
       durableRecord,
       durableByte,
@@ -49,10 +55,12 @@ function image({ state, store }: Shard): unknown {
       producersIdleFrom,
     ];
     const all = { from: 0, to: stream.record, maxBytes: Number.MAX_SAFE_INTEGER };
-    return { ...kept, records: store.read(stream.id, all).map(text) };
-  });
+    const edge = fork && { ...fork, source: fork.source.id };
+    return { ...kept, edge, records: readRecords(store, stream, all).map(text) };
+  };
   return {
-    streams,
+    streams: [...state.byId.values()].map(imageOf),
+    softDeleted: [...state.softDeleted].map(([path, stream]) => [path, imageOf(stream)]),
     paths: [...state.byPath].map(([path, stream]) => [path, stream.id]),
     ends: [...state.ends],
     outboxes: [...state.outboxes],
@@ -83,15 +91,25 @@ const producer = fc.option(
   fc.record({ id: fc.constantFrom("P", "Q"), epoch: fc.nat(2), seq: fc.nat(70) }),
 );
 const body = fc.constantFrom("1", "[1,[2]]", "x", "[]", '{"a":1}');
+const put_ = fc.record({
+  do: fc.constant("put" as const),
+  path,
+  contentType,
+  ttlSeconds: fc.option(fc.constantFrom(1, 100), { freq: 2 }),
+  closed: fc.boolean(),
+  body: fc.constantFrom("", "1", "[1,2]"),
+  fork: fc.option(
+    fc.record({
+      from: path,
+      at: fc.option(fc.nat(4)),
+      subOffset: fc.constantFrom(0, 0, 1, 2),
+      typed: fc.boolean(),
+    }),
+    { freq: 2 },
+  ),
+});
 const step = fc.oneof(
-  fc.record({
-    do: fc.constant("put" as const),
-    path,
-    contentType,
-    ttlSeconds: fc.option(fc.constantFrom(1, 100)),
-    closed: fc.boolean(),
-    body: fc.constantFrom("", "1", "[1,2]"),
-  }),
+  { arbitrary: put_, weight: 4 },
   fc.record({
     do: fc.constant("post" as const),
     path,
@@ -125,10 +143,27 @@ const step = fc.oneof(
 );
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
+/** The fork a step asks for, with the offset of the record it names where there is one. */
+function forkOf(
+  { state, store }: Shard,
+  { fork, contentType: type }: Extract<Step, { do: "put" }>,
+): Pick<CreateRequest, "fork" | "contentType"> {
+  if (fork === null) {
+    return { fork, contentType: type };
+  }
+  const source = state.byPath.get(fork.from);
+  const { at, from, subOffset } = fork;
+  const offset =
+    at === null || source === undefined || at > source.record
+      ? null
+      : formatOffset(at, positionOf(store, source, at));
+  return { fork: { from, offset, subOffset }, contentType: fork.typed ? type : null };
+}
+
 function perform(shard: Shard, clock: TestClock, each: Step): void {
   switch (each.do) {
     case "put":
-      create(shard, put(each.path, { ...each, body: bytes(each.body) }));
+      create(shard, { ...each, ...forkOf(shard, each), expiresAt: null, body: bytes(each.body) });
       return;
     case "post":
       write(shard, {
@@ -169,6 +204,8 @@ function perform(shard: Shard, clock: TestClock, each: Step): void {
 
 test("J25 replay gives the live state, twice the same, whatever happened", () => {
   const kinds = new Set<number>();
+  let forks = 0;
+  let softDeleted = 0;
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60, size: "max" }), (steps) => {
       const clock = new TestClock();
@@ -180,18 +217,22 @@ test("J25 replay gives the live state, twice the same, whatever happened", () =>
         perform(live, clock, each);
       }
       clock.advance(123_456);
+      softDeleted += live.state.softDeleted.size;
       const expected = image(live);
       expect(image(replayed(journal.entries, clock))).toEqual(expected);
       expect(image(replayed(journal.entries, clock))).toEqual(expected);
       for (const entry of journal.entries) {
-        for (const { kind } of decodeEntry(entry)) {
-          kinds.add(kind);
+        for (const op of decodeEntry(entry)) {
+          kinds.add(op.kind);
+          forks += op.kind === 1 && op.fork !== null ? 1 : 0;
         }
       }
     }),
     { numRuns: 400 },
   );
   expect([...kinds].sort((a, b) => a - b)).toEqual([1, 2, 3, 4, 5, 6, 7]);
+  expect(forks).toBeGreaterThan(100);
+  expect(softDeleted).toBeGreaterThan(10);
 }, 60_000);
 
 describe("after a crash", () => {
