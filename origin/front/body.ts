@@ -25,14 +25,19 @@ export const drainBytesMax: number = 16 * 1024 * 1024;
 
 const nothing = new Uint8Array(0);
 
-/** One body on its way to its sink. */
+/** The room a body that comes in pieces gets first; it doubles. */
+const collectedBytesMin = 1024;
+
+/**
+ * One body on its way to its sink. Nearly every append has one piece, which stays as it is. Further ones are copied
+ * together, so that however small they are, what is held is at most twice their bytes or a kilobyte.
+ */
 export class BodyInParts {
   readonly #sink: BodySink;
   readonly #bytesMax: number;
   readonly #held: HeldBytes;
-  #chunks: Uint8Array[] | null = null;
-  /** The only chunk so far, or null: nearly every append has exactly one. */
-  #first: Uint8Array | null = null;
+  /** The only piece, or room for all of them of which `#bytes` are filled. */
+  #collected: Uint8Array = nothing;
   #bytes = 0;
 
   constructor(bytesMax: number, held: HeldBytes, sink: BodySink) {
@@ -43,6 +48,7 @@ export class BodyInParts {
 
   /** @returns why no more of it is taken; to be told to the sink once the rest is on its way out */
   add(chunk: Uint8Array): ForebayError | null {
+    const before = this.#bytes;
     this.#bytes += chunk.byteLength;
     this.#held.held += chunk.byteLength;
     if (this.#bytes > this.#bytesMax) {
@@ -52,12 +58,10 @@ export class BodyInParts {
       const message = `more than ${this.#held.max} bytes of bodies are being received; try again`;
       return new ForebayError("too_many_waiting", message);
     }
-    if (this.#chunks !== null) {
-      this.#chunks.push(chunk);
-    } else if (this.#first !== null) {
-      this.#chunks = [this.#first, chunk];
+    if (before === 0) {
+      this.#collected = chunk;
     } else {
-      this.#first = chunk;
+      this.#append(chunk, before);
     }
     return null;
   }
@@ -65,9 +69,9 @@ export class BodyInParts {
   /** The bytes are the sink's from here on; it judges at once, so they no longer count as held. */
   end(): void {
     this.#letGo();
-    this.#sink.onBody(
-      this.#chunks === null ? (this.#first ?? nothing) : Buffer.concat(this.#chunks, this.#bytes),
-    );
+    const collected = this.#collected;
+    const exact = collected.byteLength === this.#bytes;
+    this.#sink.onBody(exact ? collected : collected.subarray(0, this.#bytes));
   }
 
   refuse(error: ForebayError): void {
@@ -78,6 +82,16 @@ export class BodyInParts {
   abort(): void {
     this.#letGo();
     this.#sink.onBodyAborted();
+  }
+
+  #append(chunk: Uint8Array, before: number): void {
+    if (this.#bytes > this.#collected.byteLength) {
+      const room = Math.max(2 * this.#bytes, collectedBytesMin);
+      const larger = Buffer.allocUnsafeSlow(Math.min(room, Math.max(this.#bytesMax, this.#bytes)));
+      larger.set(this.#collected.subarray(0, before));
+      this.#collected = larger;
+    }
+    this.#collected.set(chunk, before);
   }
 
   #letGo(): void {

@@ -1,7 +1,9 @@
 import type { Socket } from "node:net";
-import { BodyInParts, drainBytesMax, type BodySink, type HeldBytes } from "./body.ts";
+import type { ErrorCode } from "../../shared/errors/mod.ts";
+import type { BodySink, HeldBytes } from "./body.ts";
 import type { Channel } from "./channel.ts";
 import { Head } from "./head.ts";
+import { Reception } from "./reception.ts";
 import { recognise, type Recognised } from "./recognise.ts";
 import { Target } from "./target.ts";
 import { answerHead, refusal } from "./wire.ts";
@@ -17,17 +19,14 @@ export interface ConnectionHost {
   forget(connection: Connection): void;
   /** ms since 1970 */
   now(): number;
-  /** The value of the Date field now. */
-  date(): string;
+  /** Fields of every answer of a connection now, each with its line end. */
+  ownFields(): string;
   /** Each answer is the last of its connection; the handlers make it say so. */
   readonly closing: boolean;
   readonly headersTimeoutMs: number;
   readonly requestTimeoutMs: number;
   readonly keepAliveTimeoutMs: number;
 }
-
-/** Bytes of requests behind the one being answered; beyond it the socket is not read. */
-const aheadBytesMax = 64 * 1024;
 
 /** How long the client may take to read the last bytes. */
 const farewellMs = 5000;
@@ -37,10 +36,12 @@ const farewellMs = 5000;
  *
  *     between requests ── head and whole body ──────────────▶ answer due ──▶ between requests
  *         │       └────── head ──▶ body missing ── complete ──▲
- *         │                             └── refused: answered, the rest discarded ──▶ between requests
+ *         │                             └── refused: answered, the rest passes ──▶ between requests
  *         └── anything else ──▶ node:http, for good
  *
- * A head is read only between requests, so all own answers are written before node:http takes over.
+ * A head is read only between requests, so all own answers are written before node:http takes over. What comes while
+ * an answer is due goes back to the socket, which is not read until then: so its end cannot come before those bytes,
+ * and the socket's own buffer is the bound.
  */
 export class Connection implements Channel {
   readonly method = "POST";
@@ -52,18 +53,11 @@ export class Connection implements Channel {
   dueAt: number;
   readonly #host: ConnectionHost;
   readonly #socket: Socket;
+  readonly #reception = new Reception();
   #answerDue = false;
   #fresh = true;
-  /** The body of the request at hand when it came with its head. */
-  #whole: Buffer | null = null;
-  #sink: BodySink | null = null;
-  /** Of a body that did not: bytes still to come, and who takes them; nobody once it is refused. */
-  #missing = 0;
-  #parts: BodyInParts | null = null;
-  #discarded = 0;
-  /** What came behind the request at hand. */
-  #ahead: Buffer | null = null;
-  #stepping = false;
+  /** The socket holds bytes that came behind the request at hand. */
+  #ahead = false;
   #halfClosed = false;
   #over = false;
 
@@ -79,11 +73,7 @@ export class Connection implements Channel {
   }
 
   takeBody(bytesMax: number, held: HeldBytes, sink: BodySink): void {
-    if (this.#whole === null) {
-      this.#parts = new BodyInParts(bytesMax, held, sink);
-    } else {
-      this.#sink = sink;
-    }
+    this.#reception.takeBody(bytesMax, held, sink);
   }
 
   answer(
@@ -94,9 +84,8 @@ export class Connection implements Channel {
     if (this.#over) {
       return;
     }
-    const host = this.#host;
     const socket = this.#socket;
-    const head = answerHead(status, headers, connectionFields(host));
+    const head = answerHead(status, headers, this.#host.ownFields());
     if (body === null) {
       socket.write(head, "latin1");
     } else {
@@ -107,41 +96,44 @@ export class Connection implements Channel {
     }
     this.#answerDue = false;
     this.#fresh = false;
-    if (host.closing) {
-      this.#finish();
+    if (this.#host.closing || this.#halfClosed) {
+      this.end();
       return;
     }
-    if (this.#missing === 0) {
+    if (this.#reception.missing === 0) {
       this.#awaitNext();
     }
-    if (!this.#stepping) {
-      this.#goOn();
-    }
+    this.#ahead = false;
+    this.#regulate();
   }
 
   /** Between two requests, so that nobody loses anything by its end. */
   get idle(): boolean {
-    return !this.#answerDue && this.#missing === 0;
+    return !this.#answerDue && this.#reception.missing === 0;
   }
 
   /** `dueAt` has come. */
   expire(): void {
     if (this.#over) {
       this.#socket.destroy();
-      return;
+    } else if (this.#answerDue || this.#fresh) {
+      this.#refuse("request_timeout", "the request took too long to arrive");
+    } else {
+      this.end();
     }
-    if (this.#answerDue || this.#fresh) {
-      this.#socket.write(
-        refusal("request_timeout", "the request took too long to arrive"),
-        "latin1",
-      );
-    }
-    this.#finish();
   }
 
-  /** Writes what is to be written and ends the connection. */
+  /** Ends the connection once everything is written. */
   end(): void {
-    this.#finish();
+    if (this.#over) {
+      return;
+    }
+    this.#over = true;
+    this.#reception.abort();
+    // A client that does not read the last bytes is not waited for any longer than this.
+    this.dueAt = this.#host.now() + farewellMs;
+    this.#host.watch(this);
+    this.#socket.destroySoon();
   }
 
   /** Ends the connection whatever is under way. */
@@ -150,51 +142,15 @@ export class Connection implements Channel {
   }
 
   readonly #onData = (chunk: Buffer): void => {
-    if (this.#over) {
-      return;
-    }
-    if (this.#answerDue && this.#missing === 0) {
-      this.#ahead = this.#ahead === null ? chunk : Buffer.concat([this.#ahead, chunk]);
-      this.#regulate();
-    } else {
-      this.#step(chunk);
-    }
-  };
-
-  readonly #onEnd = (): void => {
-    this.#halfClosed = true;
-    if (this.#missing > 0) {
-      this.#socket.destroy();
-    } else if (!this.#answerDue) {
-      this.#finish();
-    }
-  };
-
-  /** 'close' follows. */
-  readonly #onError = (): void => {};
-
-  readonly #onClose = (): void => {
-    this.#over = true;
-    this.#host.forget(this);
-    const parts = this.#parts;
-    this.#parts = null;
-    parts?.abort();
-  };
-
-  readonly #onDrain = (): void => {
-    this.#regulate();
-  };
-
-  /** Takes what can be taken of these bytes; the rest waits for the answer in `#ahead`. */
-  #step(bytes: Buffer): void {
-    this.#stepping = true;
-    let left: Buffer | null = bytes;
-    while (left !== null && left.length > 0 && !this.#over) {
-      if (this.#missing > 0) {
-        left = this.#takeBytes(left);
+    let left = chunk;
+    while (left.length > 0 && !this.#over) {
+      if (this.#reception.missing > 0) {
+        left = this.#receive(left);
       } else if (this.#answerDue) {
-        this.#ahead = left;
-        break;
+        this.#ahead = true;
+        this.#regulate();
+        this.#socket.unshift(left);
+        return;
       } else {
         const request = recognise(left);
         if (request === null) {
@@ -204,72 +160,68 @@ export class Connection implements Channel {
         left = this.#begin(request, left);
       }
     }
-    this.#stepping = false;
-    this.#regulate();
-    if (this.#halfClosed && this.idle) {
-      this.#finish();
-    }
-  }
+  };
 
-  /** @returns what stands behind the request */
+  /** Everything that came before it has been taken. */
+  readonly #onEnd = (): void => {
+    this.#halfClosed = true;
+    const { missing } = this.#reception;
+    if (this.#answerDue && missing > 0) {
+      this.#refuse("bad_request", `the body ended ${missing} bytes early`);
+    } else if (!this.#answerDue) {
+      this.end();
+    }
+  };
+
+  /** 'close' follows. */
+  readonly #onError = (): void => {};
+
+  readonly #onClose = (): void => {
+    this.#over = true;
+    this.#host.forget(this);
+    this.#reception.abort();
+  };
+
+  readonly #onDrain = (): void => {
+    this.#regulate();
+  };
+
+  /** @returns what stands behind the request, or its head while the body is missing */
   #begin(request: Recognised, bytes: Buffer): Buffer {
     const { headBytes, contentLength } = request;
     const host = this.#host;
+    const end = headBytes + contentLength;
     this.url = request.url;
     this.head = request.head;
     this.target = new Target(request.url);
     this.#answerDue = true;
-    this.dueAt = Infinity;
-    const end = headBytes + contentLength;
     if (bytes.length < end) {
-      this.#missing = contentLength;
-      this.#discarded = 0;
+      this.#reception.beginMissing(contentLength);
       this.dueAt = host.now() + host.requestTimeoutMs;
       host.watch(this);
       host.onRequest(this);
       return bytes.subarray(headBytes);
     }
-    this.#whole = bytes.subarray(headBytes, end);
+    this.dueAt = Infinity;
+    this.#reception.beginWhole(bytes.subarray(headBytes, end));
     host.onRequest(this);
-    const { body, sink } = { body: this.#whole, sink: this.#sink };
-    this.#whole = null;
-    this.#sink = null;
-    sink?.onBody(body);
+    this.#reception.deliver();
     return bytes.subarray(end);
   }
 
   /** Bytes of the body that is missing. @returns what stands behind it */
-  #takeBytes(bytes: Buffer): Buffer {
-    const part = bytes.subarray(0, this.#missing);
-    this.#missing -= part.length;
-    const parts = this.#parts;
-    if (parts === null) {
-      this.#discard(part.length);
-    } else {
-      this.#add(parts, part);
-    }
-    return bytes.subarray(part.length);
-  }
-
-  #add(parts: BodyInParts, part: Buffer): void {
-    const refused = parts.add(part);
-    if (refused !== null) {
-      this.#parts = null;
-      parts.refuse(refused);
-    } else if (this.#missing === 0) {
-      this.#parts = null;
+  #receive(bytes: Buffer): Buffer {
+    const reception = this.#reception;
+    if (bytes.length >= reception.missing) {
       this.dueAt = Infinity;
-      parts.end();
     }
-  }
-
-  #discard(length: number): void {
-    this.#discarded += length;
-    if (this.#discarded > drainBytesMax) {
+    const left = reception.add(bytes);
+    if (reception.overrun) {
       this.#socket.destroy();
-    } else if (this.#missing === 0) {
+    } else if (this.idle) {
       this.#awaitNext();
     }
+    return left;
   }
 
   #awaitNext(): void {
@@ -277,24 +229,12 @@ export class Connection implements Channel {
     this.#host.watch(this);
   }
 
-  /** The answer is written: what came meanwhile is next. */
-  #goOn(): void {
-    const ahead = this.#ahead;
-    this.#ahead = null;
-    this.#regulate();
-    if (ahead !== null) {
-      this.#step(ahead);
-    } else if (this.#halfClosed && this.idle) {
-      this.#finish();
-    }
-  }
-
-  /** Reads on only while not too much waits, be it to be taken or to be sent. */
+  /** Reads on only while nothing waits, be it to be taken or to be sent. */
   #regulate(): void {
     const socket = this.#socket;
-    const full = (this.#ahead?.length ?? 0) > aheadBytesMax || socket.writableNeedDrain;
-    if (full !== socket.isPaused()) {
-      if (full) {
+    const wait = this.#ahead || socket.writableNeedDrain;
+    if (wait !== socket.isPaused()) {
+      if (wait) {
         socket.pause();
       } else {
         socket.resume();
@@ -302,26 +242,13 @@ export class Connection implements Channel {
     }
   }
 
+  /** A last answer, to a request that did not come whole. */
+  #refuse(code: ErrorCode, detail: string): void {
+    this.#socket.write(refusal(code, detail), "latin1");
+    this.end();
+  }
+
   #handOver(bytes: Buffer): void {
-    this.#leave();
-    this.#host.handOver(this, this.#socket, bytes);
-  }
-
-  #finish(): void {
-    if (this.#over) {
-      return;
-    }
-    this.#over = true;
-    const parts = this.#parts;
-    this.#parts = null;
-    parts?.abort();
-    // A client that does not read the last bytes is not waited for any longer than this.
-    this.dueAt = this.#host.now() + farewellMs;
-    this.#host.watch(this);
-    this.#socket.destroySoon();
-  }
-
-  #leave(): void {
     const socket = this.#socket;
     this.#over = true;
     socket.off("data", this.#onData);
@@ -329,12 +256,6 @@ export class Connection implements Channel {
     socket.off("error", this.#onError);
     socket.off("close", this.#onClose);
     socket.off("drain", this.#onDrain);
+    this.#host.handOver(this, socket, bytes);
   }
-}
-
-function connectionFields(host: ConnectionHost): string {
-  const date = `date: ${host.date()}\r\n`;
-  return host.closing
-    ? date
-    : `${date}connection: keep-alive\r\nkeep-alive: timeout=${Math.floor(host.keepAliveTimeoutMs / 1000)}\r\n`;
 }

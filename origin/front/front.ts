@@ -32,8 +32,9 @@ export class Front implements ConnectionHost {
   readonly #connections = new Set<Connection>();
   #timer: Timer | null = null;
   #timerAt = Infinity;
-  #dateSecond = 0;
-  #date = "";
+  /** Of the answers of one second. */
+  #fields = "";
+  #fieldsSecond = -1;
 
   constructor(options: FrontOptions) {
     this.#clock = options.clock;
@@ -74,6 +75,7 @@ export class Front implements ConnectionHost {
   /** Accepts nothing more and lets what runs finish; what is open at the deadline is cut. */
   close(deadlineMs: number): Promise<void> {
     this.closing = true;
+    this.#fieldsSecond = -1;
     return new Promise((resolve) => {
       const deadline = this.#clock.after(deadlineMs, () => {
         this.#options.onCut();
@@ -104,14 +106,14 @@ export class Front implements ConnectionHost {
     return this.#clock.now();
   }
 
-  date(): string {
+  ownFields(): string {
     const now = this.#clock.now();
     const second = Math.floor(now / 1000);
-    if (second !== this.#dateSecond) {
-      this.#dateSecond = second;
-      this.#date = new Date(now).toUTCString();
+    if (second !== this.#fieldsSecond) {
+      this.#fieldsSecond = second;
+      this.#fields = this.#ownFields(now);
     }
-    return this.#date;
+    return this.#fields;
   }
 
   onRequest(channel: Channel): void {
@@ -146,17 +148,30 @@ export class Front implements ConnectionHost {
     this.watch(connection);
   }
 
-  /** Due times only move back while the timer runs, so it may find nobody due yet. */
+  /** A due time that moved back leaves the timer as it is, so it may find nobody due yet. */
   #expire(): void {
     this.#timerAt = Infinity;
     this.#timer = null;
     const now = this.now();
+    let next: Connection | null = null;
     for (const connection of this.#connections) {
       if (connection.dueAt <= now) {
         connection.expire();
-      } else if (connection.dueAt < Infinity) {
-        this.watch(connection);
+      } else if (connection.dueAt < (next?.dueAt ?? Infinity)) {
+        next = connection;
       }
     }
+    if (next !== null) {
+      this.watch(next);
+    }
+  }
+
+  /** Whether more may follow on a connection is the handler's to say once the front closes. */
+  #ownFields(now: number): string {
+    const date = `date: ${new Date(now).toUTCString()}\r\n`;
+    const seconds = Math.floor(this.keepAliveTimeoutMs / 1000);
+    return this.closing
+      ? date
+      : `${date}connection: keep-alive\r\nkeep-alive: timeout=${seconds}\r\n`;
   }
 }
