@@ -1,9 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { contents } from "./harness.ts";
-import { Pair, step } from "./pair.ts";
+import { streamId } from "../../../shared/ids/mod.ts";
+import { contents, isRefused } from "./harness.ts";
+import { Pair, paths, step } from "./pair.ts";
 
-test("P1 P9 P17 F12 J28 the streams do what a naive model does, before and after crashes", () => {
+test("P1 P5 P9 P17 F12 J28 the streams do what a naive model does, before and after crashes", () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 80, size: "max" }), (steps) => {
       const pair = new Pair();
@@ -13,7 +14,7 @@ test("P1 P9 P17 F12 J28 the streams do what a naive model does, before and after
       }
       pair.commit(0);
       pair.check();
-      const { quarantined } = pair.model;
+      const { quarantined, lives } = pair.model;
       expect(pair.replies.every(({ reply }) => reply.state === "sent")).toBe(true);
       expect(pair.real.streams.stats().recordsQuarantined).toBe(quarantined.length);
       const written =
@@ -24,7 +25,18 @@ test("P1 P9 P17 F12 J28 the streams do what a naive model does, before and after
           return `${stream} ${code} ${text}`;
         }),
       ).toEqual(quarantined);
+      for (const path of paths) {
+        pair.run({ do: "delete", path });
+      }
+      pair.commit(0);
+      pair.check();
+      // No reference is left: all is given back but the quarantine.
+      const { streams, store } = pair.real;
+      const meta = streams.meta("_forebay/quarantine");
+      const kept = isRefused(meta) ? 0 : meta.id;
+      const ids = Array.from({ length: lives + 2 }, (_, n) => n + 1).filter((id) => id !== kept);
+      expect(ids.map((id) => store.count(streamId(id)))).toEqual(ids.map(() => 0));
     }),
-    { numRuns: 150 },
+    { numRuns: 300 },
   );
 }, 60_000);

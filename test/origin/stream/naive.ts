@@ -10,9 +10,13 @@ export interface NaiveStream {
   streamSeq: string | null;
   producers: Record<string, { epoch: number; seqs: number[] }>;
   life: number;
+  /** Copied from another stream when it was made, or null. */
+  fork: { from: string; life: number; at: number; subOffset: number; inherited: number } | null;
 }
 export interface Naive {
   streams: Record<string, NaiveStream>;
+  /** Ended, with a fork that lives or is kept here itself. */
+  softDeleted: Record<string, NaiveStream>;
   lives: number;
   fsn: number;
   quarantined: string[];
@@ -50,7 +54,7 @@ export function naivePost(
   }
   const stream = model.streams[path];
   if (stream === undefined) {
-    return "404 stream_not_found";
+    return naiveAbsent(model, path);
   }
   const known = producer === null ? undefined : stream.producers[producer.id];
   if (producer !== null && known !== undefined) {
@@ -109,27 +113,110 @@ export function naiveSeq(
   stream.producers[id] = { epoch, seqs: [...seqs, seq] };
 }
 
-export function naivePut(
-  model: Naive,
-  path: string,
-  type: string,
-  closed: boolean,
-  body: string,
-): string {
+export interface Put {
+  path: string;
+  /** Null only with `fork`: as its source. */
+  type: string | null;
+  closed: boolean;
+  body: string;
+  /** `at`: the record of the source where it begins, null for the tail. */
+  fork: { from: string; at: number | null; subOffset: number } | null;
+}
+
+export function naivePut(model: Naive, { path, type, closed, body, fork }: Put): string {
   const stream = model.streams[path];
   if (stream !== undefined) {
-    return stream.type === type && stream.closed === closed ? "200" : "409 stream_conflict";
+    const same =
+      (type === stream.type || type === null) &&
+      closed === stream.closed &&
+      (fork === null) === (stream.fork === null) &&
+      (fork?.at ?? stream.fork?.at) === stream.fork?.at &&
+      fork?.from === stream.fork?.from &&
+      fork?.subOffset === stream.fork?.subOffset;
+    return same ? "200" : "409 stream_conflict";
   }
-  const records = body === "" || body === "[]" ? [] : values(type, body);
+  if (model.softDeleted[path] !== undefined) {
+    return "409 path_held";
+  }
+  const made = fork === null ? null : naiveFork(model, type, fork);
+  if (typeof made === "string") {
+    return made;
+  }
+  const madeAs = made?.type ?? type ?? "application/octet-stream";
+  const json = madeAs === "application/json";
+  const records = body === "" || (json && body === "[]") ? [] : values(madeAs, body);
   if (typeof records === "string") {
     return records;
   }
-  const all = body === "[]" && type !== "application/json" ? ["[]"] : records;
   model.lives += 1;
-  const life = model.lives;
-  model.streams[path] = { type, closed, records: all, streamSeq: null, producers: {}, life };
+  model.streams[path] = {
+    type: madeAs,
+    closed,
+    records: [...(made?.records ?? []), ...records],
+    streamSeq: null,
+    producers: {},
+    life: model.lives,
+    fork: made?.fork ?? null,
+  };
   return "201";
 }
+
+/** What a fork begins with, copied; or why there is none. */
+function naiveFork(
+  model: Naive,
+  type: string | null,
+  { from, at: asked, subOffset }: NonNullable<Put["fork"]>,
+): Pick<NaiveStream, "type" | "records" | "fork"> | string {
+  const source = model.streams[from];
+  if (source === undefined) {
+    return model.softDeleted[from] === undefined ? "404 stream_not_found" : "409 source_gone";
+  }
+  if (type !== null && type !== source.type) {
+    return "409 content_type_mismatch";
+  }
+  const at = asked ?? source.records.length;
+  const records = source.records.slice(0, at);
+  const json = source.type === "application/json";
+  if (json) {
+    records.push(...source.records.slice(at, at + subOffset));
+  } else if (subOffset > 0) {
+    records.push(source.records[at]?.slice(0, subOffset) ?? "");
+  }
+  const reached = json ? at + subOffset <= source.records.length : true;
+  const whole = json || subOffset <= (source.records[at]?.length ?? 0);
+  if (at > source.records.length || !reached || !whole) {
+    return "400 bad_offset";
+  }
+  const inherited = records.length;
+  return {
+    type: source.type,
+    records,
+    fork: { from, life: source.life, at, subOffset, inherited },
+  };
+}
+
+export function naiveDelete(model: Naive, path: string): string {
+  const stream = model.streams[path];
+  if (stream === undefined) {
+    return naiveAbsent(model, path);
+  }
+  delete model.streams[path];
+  model.softDeleted[path] = stream;
+  // Nobody counts: whoever is no living or kept stream's source goes, until all that are left are.
+  for (let before = -1; before !== Object.keys(model.softDeleted).length;) {
+    before = Object.keys(model.softDeleted).length;
+    for (const [name, { life }] of Object.entries(model.softDeleted)) {
+      const kept = [...Object.values(model.streams), ...Object.values(model.softDeleted)];
+      if (!kept.some(({ fork }) => fork?.life === life)) {
+        delete model.softDeleted[name];
+      }
+    }
+  }
+  return "204";
+}
+
+const naiveAbsent = (model: Naive, path: string): string =>
+  model.softDeleted[path] === undefined ? "404 stream_not_found" : "410 stream_gone";
 
 export interface FramePost {
   path: string;
@@ -139,6 +226,10 @@ export interface FramePost {
 
 /** One request of an outbox frame: a JSON value for a stream that is made when it is missing. */
 export function naiveForward(model: Naive, { path, record, producer }: FramePost): void {
+  if (model.softDeleted[path] !== undefined) {
+    model.quarantined.push(`${path} stream_gone ${record}`);
+    return;
+  }
   const stream = (model.streams[path] ??= {
     type: "application/json",
     closed: false,
@@ -146,6 +237,7 @@ export function naiveForward(model: Naive, { path, record, producer }: FramePost
     streamSeq: null,
     producers: {},
     life: ++model.lives,
+    fork: null,
   });
   const known = producer === null ? undefined : stream.producers[producer.id];
   const quarantine = (code: string): void =>

@@ -18,9 +18,19 @@ import {
   Reply,
   tag,
 } from "./harness.ts";
-import { type FramePost, type Naive, naiveForward, naivePost, naivePut } from "./naive.ts";
+import { formatOffset } from "../../../shared/protocol/mod.ts";
+import {
+  type FramePost,
+  type Naive,
+  naiveDelete,
+  naiveForward,
+  naivePost,
+  naivePut,
+  type Put,
+} from "./naive.ts";
 
-const path = fc.constantFrom("a", "b");
+export const paths = ["a", "b", "c"];
+const path = fc.constantFrom(...paths);
 const type = fc.constantFrom("application/json", "application/json", "text/plain");
 const producer = fc.option(
   fc.record({ id: fc.constantFrom("P", "Q"), epoch: fc.nat(1), seq: fc.nat(4) }),
@@ -40,6 +50,19 @@ const put_ = fc.record({
   type,
   closed: fc.nat(4).map((n) => n === 0),
   body: fc.constantFrom("", "7", "[8,9]", "[]", "{"),
+  fork: fc.constant(null),
+});
+const fork_ = fc.record({
+  do: fc.constant("put" as const),
+  path,
+  type: fc.option(type, { freq: 2 }),
+  closed: fc.nat(6).map((n) => n === 0),
+  body: fc.constantFrom("", "", "7", "{"),
+  fork: fc.record({
+    from: path,
+    at: fc.option(fc.nat(4), { freq: 2 }),
+    subOffset: fc.constantFrom(0, 0, 1, 2, 5),
+  }),
 });
 const frame_ = fc.record({
   do: fc.constant("frame" as const),
@@ -63,8 +86,9 @@ const frame_ = fc.record({
 export const step = fc.oneof(
   { arbitrary: post_, weight: 8 },
   { arbitrary: put_, weight: 4 },
+  { arbitrary: fork_, weight: 4 },
   { arbitrary: frame_, weight: 3 },
-  { arbitrary: fc.record({ do: fc.constant("delete" as const), path }), weight: 1 },
+  { arbitrary: fc.record({ do: fc.constant("delete" as const), path }), weight: 2 },
   { arbitrary: fc.record({ do: fc.constant("commit" as const), back: fc.nat(3) }), weight: 3 },
   { arbitrary: fc.constant({ do: "crash" as const }), weight: 1 },
 );
@@ -74,7 +98,7 @@ export type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 /** Both sides, in step. `copies[n]` is the model after entry n. */
 export class Pair {
   real: Bench = bench();
-  model: Naive = { streams: {}, lives: 0, fsn: 0, quarantined: [] };
+  model: Naive = { streams: {}, softDeleted: {}, lives: 0, fsn: 0, quarantined: [] };
   readonly copies: Naive[] = [structuredClone(this.model)];
   replies: { at: number; reply: Reply }[] = [];
 
@@ -119,15 +143,20 @@ export class Pair {
   check(): void {
     const { streams, journal } = this.real;
     const durable = this.copies[journal.durable];
-    for (const name of ["a", "b"]) {
+    for (const name of paths) {
       const newest = this.model.streams[name];
       const meta = streams.meta(name);
       assert.equal(isRefused(meta), newest === undefined);
+      if (isRefused(meta)) {
+        assert.equal(meta.status, this.model.softDeleted[name] === undefined ? 404 : 410);
+      }
       const seen = durable?.streams[name];
       if (newest !== undefined) {
         assert.partialDeepStrictEqual(meta, { closed: newest.closed, contentType: newest.type });
         const same = seen !== undefined && seen.life === newest.life;
-        assert.deepEqual(contents(streams, name), same ? seen.records : []);
+        // What a fork inherits is there as soon as the fork is, and is sent when it is durable.
+        const inherited = newest.records.slice(0, newest.fork?.inherited ?? 0);
+        assert.deepEqual(contents(streams, name), same ? seen.records : inherited);
         assert.equal(readBatch(streams, name).closed, same && seen.closed);
       }
     }
@@ -151,22 +180,18 @@ export class Pair {
       }
       case "put": {
         const { closed, type: contentType } = each;
+        const fork = each.fork && { ...each.fork, offset: this.offsetOf(each.fork) };
         const verdict = streams.create(
-          put(each.path, { closed, contentType, body: bytes(each.body) }),
+          put(each.path, { closed, contentType, fork, body: bytes(each.body) }),
         );
-        assert.equal(
-          outcome(verdict),
-          naivePut(this.model, each.path, contentType, closed, each.body),
-        );
+        assert.equal(outcome(verdict), naivePut(this.model, each));
         this.noted();
         this.answered(verdict);
         return;
       }
       case "delete": {
         const verdict = streams.remove(each.path);
-        const there = this.model.streams[each.path] !== undefined;
-        assert.equal(outcome(verdict), there ? "204" : "404 stream_not_found");
-        delete this.model.streams[each.path];
+        assert.equal(outcome(verdict), naiveDelete(this.model, each.path));
         this.noted();
         this.answered(verdict);
         return;
@@ -181,6 +206,12 @@ export class Pair {
         this.crash();
         return;
     }
+  }
+
+  /** The offset of the source's record `at`; one past the tail has a made-up byte position. */
+  offsetOf({ from, at }: NonNullable<Put["fork"]>): string | null {
+    const before = this.model.streams[from]?.records.slice(0, at ?? 0) ?? [];
+    return at === null ? null : formatOffset(at, before.join("").length);
   }
 
   frame(ahead: number, posts: readonly FramePost[]): void {
