@@ -4,7 +4,7 @@ import type { OriginConfig } from "./config/mod.ts";
 import { createGateway, defaultSettings, type Gateway } from "./gateway/mod.ts";
 import { openJournal, type Journal } from "./journal/mod.ts";
 import { clock, random } from "./ports/mod.ts";
-import { realDisk } from "./storage/mod.ts";
+import { MemoryDisk, realDisk } from "./storage/mod.ts";
 import { ResidentStore } from "./store/mod.ts";
 import { createStreams, type OwnedStreams } from "./stream/mod.ts";
 
@@ -36,7 +36,8 @@ export async function startOrigin(
   try {
     const gateway = gatewayOf(config, { streams, journal, logger });
     const port = await gateway.listen(config.host, config.port);
-    logger.info({ port, storage: journal.storage, dataDir: config.dataDir }, "origin listens");
+    const { storage, storageReason } = journal;
+    logger.info({ port, storage, storageReason, dataDir: config.dataDir }, "origin listens");
     return {
       url: `http://${config.host.includes(":") ? `[${config.host}]` : config.host}:${port}`,
       port,
@@ -71,10 +72,15 @@ async function openStreams(
   streams: OwnedStreams,
   logger: Logger,
 ): Promise<Journal> {
+  const { storage } = config;
+  const where =
+    storage === "memory"
+      ? { disk: new MemoryDisk({ volatile: true }), storage: "auto" as const }
+      : { disk: realDisk, storage };
   const journal = await openJournal(
     {
+      ...where,
       dir: config.dataDir,
-      disk: realDisk,
       clock,
       random,
       segmentBytes: config.segmentBytes,
@@ -113,6 +119,7 @@ function gatewayOf(config: OriginConfig, { streams, journal, logger }: Parts): G
     durableAck: journal.storage === "memory" ? "memory" : "origin",
     status: () => ({
       storage: journal.storage,
+      storageReason: journal.storageReason,
       journalId: journal.id,
       reserved: journal.reserved,
       durable: journal.durable,

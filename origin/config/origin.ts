@@ -34,7 +34,8 @@ export function originConfig(resolved: Resolved, cwd: string): OriginConfig {
     );
   }
   const { host, port, key, allowedOrigins, longPollMs, sseLifetimeMs } = values;
-  const { journalBudgetBytes, segmentBytes, storeBytesMax, maxConnections, logLevel } = values;
+  const { storage, journalBudgetBytes, segmentBytes, storeBytesMax, maxConnections, logLevel } =
+    values;
   return {
     host,
     port,
@@ -43,6 +44,7 @@ export function originConfig(resolved: Resolved, cwd: string): OriginConfig {
     allowedOrigins,
     longPollMs,
     sseLifetimeMs,
+    storage,
     journalBudgetBytes,
     segmentBytes,
     storeBytesMax,

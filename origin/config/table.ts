@@ -120,6 +120,13 @@ export const table: { readonly [K in SettingName]: Setting<Settings[K]> } = {
     help: "an SSE response ends after this; clients come back by themselves",
     show: durationText,
   }),
+  storage: setting({
+    kind: oneOf(["auto", "uring", "threads", "node", "buffered", "memory"]),
+    variable: "FOREBAY_STORAGE",
+    flag: "--storage",
+    fallback: "auto",
+    help: "how writes are made durable: auto, uring, threads, node, buffered or memory; one that is not to be had ends the start",
+  }),
   journalBudgetBytes: setting({
     kind: size(2 * limits.entryBytesMax, 64 * TiB),
     variable: "FOREBAY_JOURNAL_BUDGET_BYTES",

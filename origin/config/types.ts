@@ -14,6 +14,8 @@ export interface OriginConfig {
   readonly longPollMs: number;
   /** An SSE response ends after this; the client comes back with its offset. */
   readonly sseLifetimeMs: number;
+  /** How the journal makes batches durable; `auto` takes the best that works. `memory` forgets when the process ends. */
+  readonly storage: StorageSetting;
   /** Bytes of segment files one process may hold. */
   readonly journalBudgetBytes: number;
   readonly segmentBytes: number;
@@ -22,6 +24,8 @@ export interface OriginConfig {
   readonly maxConnections: number;
   readonly logLevel: LogLevel;
 }
+
+export type StorageSetting = "auto" | "uring" | "threads" | "node" | "buffered" | "memory";
 
 export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
 

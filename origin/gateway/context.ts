@@ -29,8 +29,10 @@ export interface GatewaySettings extends FrontSettings {
 
 /** What holds the bytes, as /readyz and /metrics tell it. */
 export interface StorageStatus {
-  /** Storage kind of the journal, with why it was chosen where that is known. */
+  /** How the journal makes batches durable. */
   readonly storage: string;
+  /** Why it is this one. */
+  readonly storageReason: string;
   readonly journalId: string;
   readonly reserved: number;
   readonly durable: number;

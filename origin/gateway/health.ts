@@ -11,13 +11,14 @@ export function livez(exchange: Exchange): Reply {
 export function readyz(exchange: Exchange): Reply {
   exchange.route = "health";
   const { context } = exchange;
-  const { storage, journalId, reserved, durable, journal } = context.status();
+  const { storage, storageReason, journalId, reserved, durable, journal } = context.status();
   const reason = journal.failed ?? journal.full ?? (context.closing ? "shutting down" : null);
   const body = {
     status: reason === null ? "ready" : "not ready",
     reason,
     ack: context.durableAck,
     storage,
+    storageReason,
     journal: {
       id: journalId,
       state: journal.failed !== null ? "failed" : journal.full !== null ? "full" : "open",

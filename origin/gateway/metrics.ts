@@ -109,6 +109,16 @@ export function metricsRegistry(context: Context): Registry {
       });
     }
   }
+  new Gauge({
+    name: "forebay_journal_storage",
+    help: "1 for how the journal makes batches durable",
+    labelNames: ["backend"],
+    registers,
+    collect() {
+      this.reset();
+      this.set({ backend: context.status().storage }, 1);
+    },
+  });
   new Counter({
     name: "forebay_requests_total",
     help: "Answers by route and class of status",

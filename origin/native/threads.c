@@ -39,6 +39,7 @@ static void sleep_until_rung(struct committer *c) {
 
 static void *run(void *argument) {
   struct committer *c = argument;
+  pthread_setname_np(pthread_self(), "forebay-write");
   pthread_mutex_lock(&c->lock);
   for (;;) {
     struct flight *flight = committer_take(c);

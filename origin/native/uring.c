@@ -254,6 +254,7 @@ static void *run(void *argument) {
   struct start *start = argument;
   struct committer *c = start->committer;
   struct ring ring;
+  pthread_setname_np(pthread_self(), "forebay-uring");
   start->failed = open_ring(&ring, c);
   bool opened = start->failed == 0;
   /* `start` is gone once the starting thread goes on. */

@@ -32,6 +32,7 @@ function config(changes: Partial<OriginConfig> = {}): OriginConfig {
     journalBudgetBytes: 80 * MiB,
     segmentBytes: 20 * MiB,
     storeBytesMax: 64 * MiB,
+    storage: "auto",
     maxConnections: 1000,
     logLevel: "silent",
     ...changes,
@@ -82,6 +83,37 @@ test("/readyz says what holds the bytes, and the data directory is its owner's a
   expect(ready.ack).toBe(ready.storage === "memory" ? "memory" : "origin");
   expect(statSync(join(directory, "data")).mode & 0o777).toBe(0o700);
 });
+
+test("storage = memory touches no disk, answers ack memory, and says so", async () => {
+  const origin = await start({ storage: "memory" });
+  const ready: unknown = await (await fetch(`${origin.url}/readyz`)).json();
+  expect(ready).toMatchObject({ status: "ready", storage: "memory", ack: "memory" });
+  expect(() => statSync(join(directory, "data"))).toThrow("ENOENT");
+  await fetch(`${origin.url}/v1/stream/s`, { method: "PUT", headers: text });
+  const appended = await fetch(`${origin.url}/v1/stream/s`, {
+    method: "POST",
+    headers: text,
+    body: "x",
+  });
+  expect([appended.status, appended.headers.get("forebay-ack")]).toEqual([204, "memory"]);
+});
+
+test.each(["threads", "node", "buffered"] as const)(
+  "storage = %s is what /readyz and the metric name",
+  async (storage) => {
+    const origin = await start({ storage });
+    const ready = (await (await fetch(`${origin.url}/readyz`)).json()) as Record<string, string>;
+    // On a file system in memory the name says what that means, and the reason how it is written.
+    if (ready["storage"] === "memory") {
+      expect(ready["storageReason"]).toMatch(new RegExp(`^${storage}: configured, on `));
+      return;
+    }
+    expect(ready["storage"]).toBe(storage);
+    expect(ready["storageReason"]).toMatch(/^configured, on /);
+    const metrics = await (await fetch(`${origin.url}/metrics`)).text();
+    expect(metrics).toContain(`forebay_journal_storage{backend="${storage}"} 1\n`);
+  },
+);
 
 test("a port that is taken is port_taken, and the data directory is free again", async () => {
   const first = await start();

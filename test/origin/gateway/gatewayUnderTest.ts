@@ -38,6 +38,7 @@ export async function startGateway(
     durableAck: "origin",
     status: () => ({
       storage: journal.storage,
+      storageReason: journal.storageReason,
       journalId: journal.id,
       reserved: journal.reserved,
       durable: journal.durable,
