@@ -1,5 +1,5 @@
 import { encodeMessage, frameFlag } from "../../shared/frame/mod.ts";
-import type { SenderEffect, SenderReport, SenderStep } from "../../shared/sender/mod.ts";
+import type { EffectOf, SenderEffect, SenderReport, SenderStep } from "../../shared/sender/mod.ts";
 import type { Drain, LinkCounts } from "./rows.ts";
 import { ackedRow, lifeOf, type Book, type Store } from "./store.ts";
 
@@ -10,13 +10,21 @@ export interface Applied {
   readonly settledRow: number;
 }
 
-type EffectOf<Type extends SenderEffect["type"]> = Extract<SenderEffect, { readonly type: Type }>;
+/** Effects that write nothing. */
+const outward: ReadonlySet<SenderEffect["type"]> = new Set([
+  "arm",
+  "disarm",
+  "send",
+  "sendOnLink",
+  "dropLink",
+  "closed",
+]);
 
 /** Writes a step down in one transaction: its memory, and what it does to the frames. Nothing to write: no transaction. */
 export function applyEffects(store: Store, buffer: string, step: SenderStep, now: number): Applied {
   const { state, effects } = step;
   const before = store.book;
-  const idle = effects.every(({ type }) => type === "arm" || type === "disarm" || type === "send");
+  const idle = effects.every(({ type }) => outward.has(type));
   if (idle && state.memory === before.drain.memory) {
     return { trimmedBytes: 0, settledRow: ackedRow(before) };
   }
@@ -41,6 +49,9 @@ export function applyEffects(store: Store, buffer: string, step: SenderStep, now
         case "arm":
         case "disarm":
         case "send":
+        case "sendOnLink":
+        case "dropLink":
+        case "closed":
           break;
       }
     }

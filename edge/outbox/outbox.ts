@@ -1,6 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
 import { invariant } from "../../shared/errors/mod.ts";
 import { limits } from "../../shared/limits.ts";
+import { AckWaiters } from "../../shared/sender/mod.ts";
 import { clock, random } from "../ports/mod.ts";
 import { ackOf, isPending, rowOf } from "./acks.ts";
 import { appendRequests, booted } from "./append.ts";
@@ -16,7 +17,6 @@ import type {
   OutboxRpc,
   OutboxStatus,
 } from "./types.ts";
-import { AckWaiters } from "./waiters.ts";
 
 const namePrefix = "buf:";
 

@@ -1,7 +1,7 @@
 import { decodeMessages, encodeMessage, type LinkMessage } from "../../shared/frame/mod.ts";
-import { limits } from "../../shared/limits.ts";
 import type { Clock, Random } from "../../shared/ports/mod.ts";
 import {
+  type EffectOf,
   readAnswer,
   startSender,
   stepSender,
@@ -81,7 +81,9 @@ export class Push {
       const nowMs = this.#rim.clock.now();
       const highest = row - lifeOf(book).shift;
       if (this.#sender === null) {
-        this.#take(startSender(book.drain.memory, highest, boot, nowMs));
+        this.#take(
+          startSender(book.drain.memory, { highest, boot, pushes: true, linked: false }, nowMs),
+        );
       } else if (highest > this.#sender.highest) {
         this.#step({ type: "appended", highest, boot, nowMs });
       }
@@ -126,8 +128,11 @@ export class Push {
           this.#rim.setAlarm(null);
           break;
         case "send":
-          this.#send(effect.hello, effect.fromFsn);
+          this.#send(effect);
           break;
+        case "sendOnLink":
+        case "dropLink":
+        case "closed":
         case "trim":
         case "giveUp":
         case "restartEpoch":
@@ -137,8 +142,8 @@ export class Push {
     }
   }
 
-  #send(hello: boolean, fromFsn: number): void {
-    const messages = this.#frames(fromFsn);
+  #send({ hello, fromFsn, bytesMax }: EffectOf<"send">): void {
+    const messages = this.#frames(fromFsn, bytesMax);
     const sent = { fromFsn, frames: messages.length };
     const flight = this.#fly(joined(hello ? [this.#hello(), ...messages] : messages), sent);
     this.#flight = flight;
@@ -166,14 +171,14 @@ export class Push {
     return encodeMessage({ type: "hello", hello });
   }
 
-  /** Kept frames from `fromFsn` on, at least one, up to `pushBytesMax`. */
-  #frames(fromFsn: number): Uint8Array[] {
+  /** Kept frames from `fromFsn` on, at least one, up to `bytesMax`. */
+  #frames(fromFsn: number, bytesMax: number): Uint8Array[] {
     const { shift } = lifeOf(this.#rim.store.book);
     const messages: Uint8Array[] = [];
     let bytes = 0;
     for (const row of this.#rim.store.tables.framesAbove(fromFsn - 1 + shift)) {
       const message = this.#messageOf(row);
-      if (messages.length > 0 && (this.#single || bytes + message.length > limits.pushBytesMax)) {
+      if (messages.length > 0 && (this.#single || bytes + message.length > bytesMax)) {
         break;
       }
       messages.push(message);
@@ -215,7 +220,7 @@ export class Push {
         if (code === "bad_frame" || code === "frame_too_large") {
           if (sent.frames === 1) {
             const nack = { fsn: sent.fromFsn, code, retryable: false, message: reason } as const;
-            const answer = { welcome: null, durable: null, nack };
+            const answer = { welcome: null, durable: null, nack, credit: null };
             return { type: "answered", answer, firstNewerFsn: null, nowMs, random };
           }
           this.#single = true;

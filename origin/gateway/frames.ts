@@ -117,6 +117,7 @@ class Push {
       case "ack":
       case "nack":
       case "results":
+      case "credit":
         // An origin's own words, sent to an origin: nothing to do, and no reason to stop.
         return true;
     }

@@ -96,6 +96,9 @@ function decodeControl(type: number | undefined, r: MessagePackReader): LinkMess
       return { type: "nack", nack: decodeNack(r) };
     case messageType.results:
       return { type: "results", results: decodeResults(r) };
+    case messageType.credit:
+      r.tuple(2, "CREDIT");
+      return { type: "credit", credit: { buffer: r.string(), bytes: r.uint() } };
     default:
       throw badFrame(`the message type ${type} is unknown`);
   }

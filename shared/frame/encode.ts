@@ -53,6 +53,8 @@ function messageFields(message: Control): readonly unknown[] {
     }
     case "results":
       return message.results.map(resultFields);
+    case "credit":
+      return [message.credit.buffer, message.credit.bytes];
   }
 }
 

@@ -7,6 +7,7 @@ export {
   messageType,
   requestFlag,
   type Ack,
+  type Credit,
   type Frame,
   type FrameRequest,
   type Hello,

@@ -9,6 +9,7 @@ export const messageType = {
   ack: 18,
   nack: 19,
   results: 20,
+  credit: 21,
 } as const;
 export const frameFlag = { direct: 1, void: 2 } as const;
 export const requestFlag = { create: 1, json: 2 } as const;
@@ -73,6 +74,11 @@ export interface Nack {
   readonly expectedFsn: number;
   readonly message: string;
 }
+/** The most bytes of frames that an outbox is to have unacknowledged; 0 asks for one frame at a time. */
+export interface Credit {
+  readonly buffer: string;
+  readonly bytes: number;
+}
 export interface RequestResult {
   readonly status: number;
   readonly code: ErrorCode | null;
@@ -87,4 +93,5 @@ export type LinkMessage =
   | { readonly type: "welcome"; readonly welcome: Welcome }
   | { readonly type: "ack"; readonly ack: Ack }
   | { readonly type: "nack"; readonly nack: Nack }
-  | { readonly type: "results"; readonly results: readonly RequestResult[] };
+  | { readonly type: "results"; readonly results: readonly RequestResult[] }
+  | { readonly type: "credit"; readonly credit: Credit };

@@ -10,6 +10,7 @@ export function readAnswer(
   let welcome: SenderAnswer["welcome"] = null;
   let durable: SenderAnswer["durable"] = null;
   let nack: SenderAnswer["nack"] = null;
+  let credit: SenderAnswer["credit"] = null;
   for (const message of messages) {
     if (message.type === "welcome" && message.welcome.buffer === buffer) {
       welcome = message.welcome;
@@ -25,7 +26,9 @@ export function readAnswer(
       message.nack.epoch === epoch
     ) {
       nack = message.nack;
+    } else if (message.type === "credit" && message.credit.buffer === buffer) {
+      credit = message.credit.bytes;
     }
   }
-  return { welcome, durable, nack };
+  return { welcome, durable, nack, credit };
 }

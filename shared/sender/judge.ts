@@ -1,4 +1,5 @@
 import type { ErrorCode } from "../errors/mod.ts";
+import { remember } from "./steps.ts";
 import type {
   SenderAnswer,
   SenderEffect,
@@ -19,23 +20,27 @@ const settledByHello: ReadonlySet<ErrorCode> = new Set([
   "stale_outbox_epoch",
 ]);
 
-/** "send": go on at once from acked + 1, if there is anything. "wait": back off first. */
+/**
+ * "restarted": in a new outbox epoch. "moved": the mark rose, or HELLO was answered. "nacked": back off first. "gaveUp":
+ * the VOID goes in the frame's place at once. "nothing": the answer changes nothing.
+ */
 export interface Judged {
   readonly state: SenderState;
   readonly effects: readonly SenderEffect[];
-  readonly next: "send" | "wait";
+  readonly outcome: "restarted" | "moved" | "nacked" | "gaveUp" | "nothing";
 }
 
-type Answered = Extract<SenderEvent, { readonly type: "answered" }>;
+type Answered = Extract<SenderEvent, { readonly type: "answered" | "heard" }>;
 type Welcome = NonNullable<SenderAnswer["welcome"]>;
 type Nack = NonNullable<SenderAnswer["nack"]>;
 
 /** What an answer changes: WELCOME first, since it may end the epoch the rest speaks of, then ACK, then NACK. */
 export function judgeAnswer(
-  before: SenderState,
+  given: SenderState,
   { answer, firstNewerFsn, nowMs }: Answered,
 ): Judged {
-  const { welcome, nack } = answer;
+  const { welcome, nack, credit } = answer;
+  const before = credit === null ? given : { ...given, credit };
   const restarted = welcome === null ? null : judgeHistory(before, welcome, firstNewerFsn);
   if (restarted !== null) {
     return restarted;
@@ -49,14 +54,9 @@ export function judgeAnswer(
     return judgeNack(state, effects, nack, nowMs);
   }
   if (state.memory.acked > before.memory.acked || state.helloedBoot > before.helloedBoot) {
-    return { state: remember(state, { attempts: 0 }), effects, next: "send" };
+    return { state: remember(state, { attempts: 0 }), effects, outcome: "moved" };
   }
-  const attempts = state.memory.attempts + 1;
-  return {
-    state,
-    effects: [...effects, { type: "report", report: { kind: "stalled", attempts } }],
-    next: "wait",
-  };
+  return { state, effects, outcome: "nothing" };
 }
 
 /**
@@ -100,14 +100,18 @@ function restart(
 ): Judged {
   const memory: SenderMemory = { acked: 0, journalId, attempts: 0, strikes: null };
   return {
-    state: { ...state, memory, highest: state.highest - fromFsn + 1, helloedBoot: 0 },
+    state: { ...state, memory, highest: state.highest - fromFsn + 1, helloedBoot: 0, sentBoot: 0 },
     effects: [report, { type: "restartEpoch", fromFsn }],
-    next: "send",
+    outcome: "restarted",
   };
 }
 
+/** The WELCOME to a POST is none to the link that came up meanwhile. */
 function withWelcome(state: SenderState, { journalId }: Welcome): SenderState {
-  const helloed = { ...state, helloedBoot: Math.max(state.helloedBoot, state.sentBoot) };
+  const helloed =
+    state.linked && state.phase === "sending"
+      ? state
+      : { ...state, helloedBoot: Math.max(state.helloedBoot, state.sentBoot) };
   return journalId === state.memory.journalId ? helloed : remember(helloed, { journalId });
 }
 
@@ -155,18 +159,14 @@ function judgeNack(
   ) {
     effects.push({ type: "giveUp", fsn, code, message });
     effects.push({ type: "report", report: { kind: "gave_up", fsn, code, message } });
-    return { state: remember(state, { strikes: null, attempts: 0 }), effects, next: "send" };
+    return { state: remember(state, { strikes: null, attempts: 0 }), effects, outcome: "gaveUp" };
   }
   const helloedBoot = settledByHello.has(code) ? 0 : state.helloedBoot;
-  return { state: remember({ ...state, helloedBoot }, { strikes }), effects, next: "wait" };
+  return { state: remember({ ...state, helloedBoot }, { strikes }), effects, outcome: "nacked" };
 }
 
 function struck(strikes: Strikes | null, fsn: number, nowMs: number): Strikes {
   return strikes?.fsn === fsn
     ? { ...strikes, count: strikes.count + 1 }
     : { fsn, count: 1, sinceMs: nowMs };
-}
-
-function remember(state: SenderState, change: Partial<SenderMemory>): SenderState {
-  return { ...state, memory: { ...state.memory, ...change } };
 }

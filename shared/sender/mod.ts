@@ -1,7 +1,11 @@
 /** The frame sender's decisions, without its I/O: (state, event) → {state, effects}. */
 export { readAnswer } from "./answer.ts";
-export { emptyMemory, postTimeoutMs, startSender, stepSender } from "./sender.ts";
+export { emptyMemory, postTimeoutMs, type SenderStart, startSender, stepSender } from "./sender.ts";
+export { linkSilenceMsMax, windowBytesMax, windowFramesMax } from "./steps.ts";
+export { AckWaiters, type AckWait } from "./waiters.ts";
 export type {
+  EffectOf,
+  FlightFrame,
   SenderAnswer,
   SenderEffect,
   SenderEvent,

@@ -22,12 +22,17 @@ export interface Strikes {
 }
 
 /**
- * idle: everything is acked; no POST, no alarm. sending: one POST is in flight. waiting: frames are kept until the
- * alarm. In the last two an alarm is armed, so that a lost process or a lost wake-up only delays.
+ * idle: everything is acked; no POST, no alarm. sending: one POST is in flight. streaming: frames are in flight on the
+ * link. waiting: frames are kept until the alarm or, without `pushes`, until a link comes up. closed: the end; what is not
+ * acked is kept for the next owner. In sending, streaming and (with a time to wait for) waiting an alarm is armed, so that
+ * a lost process or a lost wake-up only delays.
  */
-export type SenderPhase = "idle" | "sending" | "waiting";
+export type SenderPhase = "idle" | "sending" | "waiting" | "streaming" | "closed";
 
-/** Invariant: `memory.acked ≤ highest`, and `phase` is not "idle" while they differ. */
+/**
+ * Invariants: `memory.acked ≤ highest`; `phase` is not "idle" while they differ; `flight` is empty unless streaming, its
+ * FSNs are dense from `memory.acked + 1` on, `flightBytes` is their sum.
+ */
 export interface SenderState {
   readonly phase: SenderPhase;
   readonly memory: SenderMemory;
@@ -35,15 +40,34 @@ export interface SenderState {
   readonly highest: number;
   /** The newest boot of the outbox. */
   readonly boot: number;
-  /** The boot whose HELLO was answered by WELCOME, 0 for none in this life of the process. */
+  /** The boot whose HELLO was answered by WELCOME, 0 for none in this life of the process or link. */
   readonly helloedBoot: number;
-  /** While sending: the boot of the HELLO in the POST, 0 for none. */
+  /** The boot of the HELLO that waits for its WELCOME, in the POST or on the link, 0 for none. */
   readonly sentBoot: number;
-  /** While waiting: when to send again. */
+  /** While waiting: when to send again; infinite until a link comes up. */
   readonly retryAtMs: number;
+  /** Whether the sender posts by itself when there is no link. */
+  readonly pushes: boolean;
+  /** A link that the origin opened is there. */
+  readonly linked: boolean;
+  /** Frames that went over the link and are not acked, oldest first. */
+  readonly flight: readonly FlightFrame[];
+  readonly flightBytes: number;
+  /** The most bytes the origin wants unacked: `windowBytesMax` until it says less. One frame may always fly. */
+  readonly credit: number;
+  /** When the link last acked something, or frames began to fly over it. */
+  readonly progressAtMs: number;
+  /** Closing: the sender ends when all is acked, and at this time in any case. Null: not closing. */
+  readonly closeAtMs: number | null;
 }
 
-/** What the POST's answer says to this outbox, by `readAnswer`. */
+export interface FlightFrame {
+  readonly fsn: number;
+  /** Of the whole FRAME message. */
+  readonly bytes: number;
+}
+
+/** What a POST's answer or messages on the link say to this outbox, by `readAnswer`. */
 export interface SenderAnswer {
   readonly welcome: {
     readonly journalId: string;
@@ -58,6 +82,8 @@ export interface SenderAnswer {
     readonly retryable: boolean;
     readonly message: string;
   } | null;
+  /** The newest CREDIT, null without any. */
+  readonly credit: number | null;
 }
 
 export type SenderEvent =
@@ -97,15 +123,54 @@ export type SenderEvent =
       readonly retryAfterMs: number;
       readonly nowMs: number;
       readonly random: number;
-    };
+    }
+  /** The origin opened a link; the one before, if any, is no more (F5). */
+  | { readonly type: "linkUp"; readonly nowMs: number }
+  /** The link ended, or its own liveness says that the peer has vanished. */
+  | {
+      readonly type: "linkDown";
+      readonly reason: string;
+      readonly nowMs: number;
+      readonly random: number;
+    }
+  /** Messages came over the link; fields as in `answered`. */
+  | {
+      readonly type: "heard";
+      readonly answer: SenderAnswer;
+      readonly firstNewerFsn: number | null;
+      readonly nowMs: number;
+      readonly random: number;
+    }
+  /** These frames went over the link, in answer to `sendOnLink`: dense, from its `fromFsn` on. */
+  | { readonly type: "sent"; readonly frames: readonly FlightFrame[]; readonly nowMs: number }
+  /** Nothing more will be appended. The sender ends when all is acked, at the latest at `atMs`. */
+  | { readonly type: "close"; readonly atMs: number; readonly nowMs: number };
 
 /** What the owner does after a step, in this order, before it takes the next event. */
 export type SenderEffect =
   /**
-   * POST: a HELLO if `hello`, then the stored frames from `fromFsn` on, at least one if there is one, up to
-   * `pushBytesMax`. Exactly one of answered, lost, refused follows, within `postTimeoutMs`.
+   * POST: a HELLO if `hello`, then the stored frames from `fromFsn` on, at least one if there is one, up to `bytesMax`.
+   * Exactly one of answered, lost, refused follows, within `postTimeoutMs`.
    */
-  | { readonly type: "send"; readonly hello: boolean; readonly fromFsn: number }
+  | {
+      readonly type: "send";
+      readonly hello: boolean;
+      readonly fromFsn: number;
+      readonly bytesMax: number;
+    }
+  /**
+   * On the link: a HELLO if `hello`, then the stored frames from `fromFsn` on: at least one, up to `bytesMax` and
+   * `framesMax`. The event `sent` follows at once.
+   */
+  | {
+      readonly type: "sendOnLink";
+      readonly hello: boolean;
+      readonly fromFsn: number;
+      readonly bytesMax: number;
+      readonly framesMax: number;
+    }
+  /** End the link; no linkDown follows for it. */
+  | { readonly type: "dropLink"; readonly reason: string }
   /** Delete the rows up to `throughFsn`: they are durable at the origin. */
   | { readonly type: "trim"; readonly throughFsn: number }
   /** Move the frame to `dead` and put a VOID of the same FSN, with the code as reason, in its place. */
@@ -123,8 +188,15 @@ export type SenderEffect =
   /** The one alarm, in place of an earlier one. */
   | { readonly type: "arm"; readonly atMs: number }
   | { readonly type: "disarm" }
+  /** The sender has ended; so many frames are left to the next owner. Callers that wait for an ack are told. */
+  | { readonly type: "closed"; readonly unacked: number }
   /** To be counted and logged. */
   | { readonly type: "report"; readonly report: SenderReport };
+
+export type EffectOf<Type extends SenderEffect["type"]> = Extract<
+  SenderEffect,
+  { readonly type: Type }
+>;
 
 export type SenderReport =
   | { readonly kind: "lost"; readonly reason: string; readonly attempts: number }

@@ -95,6 +95,10 @@ export const message: fc.Arbitrary<LinkMessage> = fc.oneof(
     }),
   }),
   fc.record({
+    type: fc.constant("credit" as const),
+    credit: fc.record({ buffer: text, bytes: uint }),
+  }),
+  fc.record({
     type: fc.constant("results" as const),
     results: fc.array(
       fc.record({ status: uint, code: fc.option(code), detail: fc.option(text), headers }),

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { limits } from "../../../shared/limits.ts";
 import {
   emptyMemory,
   readAnswer,
@@ -12,13 +13,19 @@ import {
 import { SimulatedOrigin, SimulatedOutbox, type Fate } from "./simulation.ts";
 
 const nowMs = 50_000;
+/** As an outbox of the push carrier starts. */
+const start = { highest: 0, boot: 1, pushes: true, linked: false };
 
 /** The effects of events in a row, from a sender that has everything acked up to `acked`. */
 function run(
   acked: number,
   events: readonly SenderEvent[],
 ): { state: SenderState; effects: readonly SenderEffect[] } {
-  let step = startSender({ ...emptyMemory, acked, journalId: "j" }, acked, 1, nowMs);
+  let step = startSender(
+    { ...emptyMemory, acked, journalId: "j" },
+    { ...start, highest: acked, boot: 1 },
+    nowMs,
+  );
   for (const event of events) {
     step = stepSender(step.state, event);
   }
@@ -40,7 +47,7 @@ function answered(
   firstNewerFsn: number | null = null,
   atMs = nowMs,
 ): SenderEvent {
-  const full = { welcome: null, durable: null, nack: null, ...answer };
+  const full = { welcome: null, durable: null, nack: null, credit: null, ...answer };
   return { type: "answered", answer: full, firstNewerFsn, nowMs: atMs, random: 0.5 };
 }
 const welcome = (durableFsn: number, journalId = "j", latestBoot = 1): Answer["welcome"] => ({
@@ -64,14 +71,16 @@ describe("the course of things", () => {
   test("the first frame goes out at once with a HELLO, under a watchdog", () => {
     expect(run(7, [appended(8)]).effects).toEqual([
       { type: "arm", atMs: nowMs + 30_000 },
-      { type: "send", hello: true, fromFsn: 8 },
+      { type: "send", hello: true, fromFsn: 8, bytesMax: limits.pushBytesMax },
     ]);
   });
 
   test("F2 a backlog goes out at the start, with no new traffic", () => {
-    expect(startSender({ ...emptyMemory, acked: 3 }, 9, 4, nowMs).effects).toEqual([
+    expect(
+      startSender({ ...emptyMemory, acked: 3 }, { ...start, highest: 9, boot: 4 }, nowMs).effects,
+    ).toEqual([
       { type: "arm", atMs: nowMs + 30_000 },
-      { type: "send", hello: true, fromFsn: 4 },
+      { type: "send", hello: true, fromFsn: 4, bytesMax: limits.pushBytesMax },
     ]);
   });
 
@@ -82,14 +91,14 @@ describe("the course of things", () => {
     ]);
     expect(run(7, [appended(9), answered({ welcome: welcome(7), durable: 8 })]).effects).toEqual([
       { type: "trim", throughFsn: 8 },
-      { type: "send", hello: false, fromFsn: 9 },
+      { type: "send", hello: false, fromFsn: 9, bytesMax: limits.pushBytesMax },
     ]);
   });
 
   test("a WELCOME that is ahead trims: the answer to an earlier POST was lost", () => {
     expect(run(7, [appended(9), answered({ welcome: welcome(8) })]).effects).toEqual([
       { type: "trim", throughFsn: 8 },
-      { type: "send", hello: false, fromFsn: 9 },
+      { type: "send", hello: false, fromFsn: 9, bytesMax: limits.pushBytesMax },
     ]);
   });
 
@@ -103,7 +112,12 @@ describe("the course of things", () => {
       appended(9, 2),
       answered({ welcome: welcome(7), durable: 8 }),
     ]);
-    expect(effects.at(-1)).toEqual({ type: "send", hello: true, fromFsn: 9 });
+    expect(effects.at(-1)).toEqual({
+      type: "send",
+      hello: true,
+      fromFsn: 9,
+      bytesMax: limits.pushBytesMax,
+    });
   });
 
   test("the watchdog finds a POST in flight and only stays on guard", () => {
@@ -124,7 +138,7 @@ describe("failures", () => {
     let { state, effects } = run(7, [appended(8), lost()]);
     expect(effects).toEqual([
       { type: "report", report: { kind: "lost", reason: "reset", attempts: 1 } },
-      { type: "send", hello: true, fromFsn: 8 },
+      { type: "send", hello: true, fromFsn: 8, bytesMax: limits.pushBytesMax },
     ]);
     const waits: number[] = [];
     for (let i = 0; i < 12; i++) {
@@ -192,6 +206,7 @@ describe("failures", () => {
       type: "send",
       hello: true,
       fromFsn: 8,
+      bytesMax: limits.pushBytesMax,
     });
   });
 });
@@ -222,9 +237,13 @@ describe("NACKs", () => {
 
   test("giving up goes on at once, with the VOID in its place", () => {
     const strikes = { fsn: 8, count: 3, sinceMs: nowMs - 5_000 };
-    const start = startSender({ acked: 7, journalId: "j", attempts: 3, strikes }, 9, 1, nowMs);
+    const started = startSender(
+      { acked: 7, journalId: "j", attempts: 3, strikes },
+      { ...start, highest: 9, boot: 1 },
+      nowMs,
+    );
     const { state, effects } = stepSender(
-      start.state,
+      started.state,
       answered({ welcome: welcome(7), nack: nack(8, false) }),
     );
     expect(effects).toEqual([
@@ -234,7 +253,7 @@ describe("NACKs", () => {
       },
       { type: "giveUp", fsn: 8, code: "bad_frame", message: "m" },
       { type: "report", report: { kind: "gave_up", fsn: 8, code: "bad_frame", message: "m" } },
-      { type: "send", hello: false, fromFsn: 8 },
+      { type: "send", hello: false, fromFsn: 8, bytesMax: limits.pushBytesMax },
     ]);
     expect(state.memory.strikes).toBeNull();
   });
@@ -258,11 +277,11 @@ describe("NACKs", () => {
       attempts: 0,
       strikes: { fsn: 9, count: 2, sinceMs: 0 },
     };
-    const start = startSender(memory, 10, 1, nowMs).state;
-    expect(stepSender(start, answered({ durable: 8 })).state.memory.strikes).toEqual(
+    const started = startSender(memory, { ...start, highest: 10, boot: 1 }, nowMs).state;
+    expect(stepSender(started, answered({ durable: 8 })).state.memory.strikes).toEqual(
       memory.strikes,
     );
-    expect(stepSender(start, answered({ durable: 9 })).state.memory.strikes).toBeNull();
+    expect(stepSender(started, answered({ durable: 9 })).state.memory.strikes).toBeNull();
   });
 
   test.each(["hello_required", "frame_gap", "stale_outbox_epoch"] as const)(
@@ -279,6 +298,7 @@ describe("NACKs", () => {
         type: "send",
         hello: true,
         fromFsn: 8,
+        bytesMax: limits.pushBytesMax,
       });
     },
   );
@@ -306,7 +326,7 @@ describe("F3 histories that do not fit", () => {
         report: { kind: "history_lost", fromFsn: 3, toFsn: 7, journalId: "other" },
       },
       { type: "restartEpoch", fromFsn: 8 },
-      { type: "send", hello: true, fromFsn: 1 },
+      { type: "send", hello: true, fromFsn: 1, bytesMax: limits.pushBytesMax },
     ]);
     expect(state).toMatchObject({ highest: 2, memory: { acked: 0, journalId: "other" } });
   });
@@ -338,7 +358,7 @@ describe("F3 histories that do not fit", () => {
     expect(effects).toEqual([
       { type: "report", report: { kind: "rewound", durableFsn: 12, highestFsn: 15, fromFsn: 10 } },
       { type: "restartEpoch", fromFsn: 10 },
-      { type: "send", hello: true, fromFsn: 1 },
+      { type: "send", hello: true, fromFsn: 1, bytesMax: limits.pushBytesMax },
     ]);
   });
 
@@ -364,13 +384,22 @@ test("readAnswer takes what is said to this buffer and epoch, the highest ACK of
     ack("b", "e", 4),
     ack("b", "old", 77),
     ack("other", "e", 88),
+    { type: "credit", credit: { buffer: "b", bytes: 9 } },
+    { type: "credit", credit: { buffer: "b", bytes: 0 } },
+    { type: "credit", credit: { buffer: "other", bytes: 7 } },
   ] as const;
   expect(readAnswer(messages, "b", "e")).toEqual({
     welcome: { journalId: "j", buffer: "b", durableFsn: 3, latestBoot: 1 },
     durable: 5,
     nack: null,
+    credit: 0,
   });
-  expect(readAnswer([], "b", "e")).toEqual({ welcome: null, durable: null, nack: null });
+  expect(readAnswer([], "b", "e")).toEqual({
+    welcome: null,
+    durable: null,
+    nack: null,
+    credit: null,
+  });
 });
 
 const frames = fc.nat(3);
@@ -383,7 +412,11 @@ const fate: fc.Arbitrary<Fate> = fc.oneof(
 );
 const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 type Act =
-  | { readonly kind: "append" | "restart" | "alarm" | "poison" | "copy" | "restore" | "wipe" }
+  | {
+      readonly kind:
+        | ("append" | "restart" | "alarm" | "poison" | "copy" | "restore" | "wipe")
+        | ("linkUp" | "carry" | "carryBusy" | "hear" | "cut" | "haunt");
+    }
   | { readonly kind: "deliver"; readonly fate: Fate; readonly random: number };
 const deliver: fc.Arbitrary<Act> = fc.record({
   kind: fc.constant("deliver" as const),
@@ -399,6 +432,10 @@ function drain(outbox: SimulatedOutbox): void {
     expect(i).toBeLessThan(500);
     if (outbox.phase === "sending") {
       outbox.deliver({ kind: "answered" }, 0.5);
+    } else if (outbox.linkDeliver(false) || outbox.linkHear(0.5)) {
+      continue;
+    } else if (outbox.alarmAtMs === null) {
+      outbox.linkUp();
     } else {
       outbox.passToAlarm();
     }
@@ -429,6 +466,24 @@ function play(outbox: SimulatedOutbox, one: Act): readonly number[] {
     case "wipe":
       outbox.origin.wipe();
       return [];
+    case "linkUp":
+      outbox.linkUp();
+      return [];
+    case "hear":
+      outbox.linkHear(0.5);
+      return [];
+    case "carry":
+      outbox.linkDeliver(false);
+      return [];
+    case "carryBusy":
+      outbox.linkDeliver(true);
+      return [];
+    case "cut":
+      outbox.linkDown(0.5);
+      return [];
+    case "haunt":
+      outbox.haunt();
+      return [];
     case "deliver":
       outbox.deliver(one.fate, one.random);
       return [];
@@ -453,6 +508,59 @@ describe("any interleaving", () => {
         expect(outbox.epoch).toBe("epoch-1");
       }),
       { numRuns: 1000 },
+    );
+  });
+
+  const onLinks = fc.array(
+    fc.oneof(
+      act("append", "append", "append", "linkUp", "cut", "haunt"),
+      act("carry", "carry", "hear", "hear", "carryBusy", "restart", "alarm"),
+      deliver,
+    ),
+    { maxLength: 100 },
+  );
+
+  test.each([true, false])(
+    "F1 F5 F12 over links that come and go, pushing in between: %s: every frame exactly once and in order",
+    (pushes) => {
+      fc.assert(
+        fc.property(onLinks, (list) => {
+          const outbox = new SimulatedOutbox(new SimulatedOrigin(), pushes);
+          list.forEach((one) => play(outbox, one));
+          drain(outbox);
+          expect(outbox.origin.applied).toEqual(all(outbox.appended));
+          expect(outbox.epoch).toBe("epoch-1");
+        }),
+        { numRuns: 2000 },
+      );
+    },
+  );
+
+  test("F3 F13 over links too: poison goes alone, and a wiped origin loses only what it had acked", () => {
+    const poisoned = fc.array(
+      fc.oneof(act("append", "poison", "linkUp", "cut"), act("carry", "carry", "hear", "alarm")),
+      { maxLength: 60 },
+    );
+    fc.assert(
+      fc.property(poisoned, onLinks, (before, later) => {
+        const outbox = new SimulatedOutbox(new SimulatedOrigin(), false);
+        before.forEach((one) => play(outbox, one));
+        const { acked } = outbox.memory;
+        const gone =
+          acked === 0 ? [] : all(outbox.appended).slice(0, outbox.appended - outbox.rows.length);
+        outbox.linkDown(0.5);
+        outbox.forgetGhosts();
+        outbox.origin.wipe();
+        outbox.append();
+        later.forEach((one) => play(outbox, one));
+        drain(outbox);
+        const { poisoned: refused, applied } = outbox.origin;
+        const rest = all(outbox.appended).slice(gone.length);
+        const gaveUp = outbox.reports.filter(({ kind }) => kind === "gave_up").length;
+        expect(applied).toEqual(rest.filter((payload) => !refused.has(payload)));
+        expect(gaveUp).toBeLessThanOrEqual(refused.size);
+      }),
+      { numRuns: 500 },
     );
   });
 

@@ -2,9 +2,11 @@ import assert from "node:assert/strict";
 import type { LinkMessage } from "../../../shared/frame/mod.ts";
 import {
   emptyMemory,
+  type FlightFrame,
   readAnswer,
   startSender,
   stepSender,
+  type SenderAnswer,
   type SenderEffect,
   type SenderMemory,
   type SenderReport,
@@ -140,6 +142,21 @@ const refused = (row: Row, code: Refusal["code"], retryable: boolean): Refusal =
   retryable,
 });
 
+/** What goes out at once. */
+interface Chunk {
+  readonly epoch: string;
+  readonly hello: number | null;
+  readonly rows: readonly Row[];
+}
+
+/** Chunks under way to the origin, answers under way from it. */
+interface Link {
+  readonly outbound: Chunk[];
+  readonly inbound: LinkMessage[][];
+  /** A NACK was said: nothing is looked at before the next HELLO. */
+  deaf: boolean;
+}
+
 /** All that is on an outbox's disk. */
 interface Storage {
   readonly epoch: string;
@@ -151,6 +168,7 @@ interface Storage {
 }
 
 const framesPerPost = 3;
+const frameBytes = 10;
 
 /** An outbox around the sender: it obeys the effects and asserts what must hold after each step. */
 export class SimulatedOutbox {
@@ -172,12 +190,97 @@ export class SimulatedOutbox {
   private epochs = 1;
   private bootTaken = true;
   private state: SenderState;
-  private post: { readonly hello: number | null; readonly rows: readonly Row[] } | null = null;
+  private post: Chunk | null = null;
+  private link: Link | null = null;
+  private readonly sent: FlightFrame[][] = [];
+  private readonly ghosts: Chunk[] = [];
+  private readonly pushes: boolean;
 
-  constructor(origin: SimulatedOrigin) {
+  constructor(origin: SimulatedOrigin, pushes = true) {
     this.origin = origin;
+    this.pushes = pushes;
     this.snapshot = this.storage;
-    this.state = startSender(emptyMemory, 0, 1, this.nowMs).state;
+    this.state = this.started(emptyMemory, 0, 1).state;
+  }
+
+  private started(memory: SenderMemory, highest: number, boot: number): SenderStep {
+    return startSender(memory, { highest, boot, pushes: this.pushes, linked: false }, this.nowMs);
+  }
+
+  /** The origin dials: whatever link there was is no more. */
+  linkUp(): void {
+    this.link = { outbound: [], inbound: [], deaf: false };
+    this.take(stepSender(this.state, { type: "linkUp", nowMs: this.nowMs }));
+  }
+
+  linkDown(random: number): void {
+    if (this.link !== null) {
+      this.ghosts.push(...this.link.outbound);
+      this.link = null;
+      const event = { type: "linkDown", reason: "cut", nowMs: this.nowMs, random } as const;
+      this.take(stepSender(this.state, event));
+    }
+  }
+
+  /** Bytes of a link that is cut may reach the origin late. */
+  haunt(): void {
+    const chunk = this.ghosts.shift();
+    if (chunk !== undefined) {
+      this.origin.receive(chunk.epoch, chunk.hello, chunk.rows, Infinity);
+    }
+  }
+
+  forgetGhosts(): void {
+    this.ghosts.length = 0;
+  }
+
+  get linked(): boolean {
+    return this.link !== null;
+  }
+
+  /** The origin takes the next chunk off the link. After a NACK it looks at nothing before the next HELLO. */
+  linkDeliver(busy: boolean): boolean {
+    const { link } = this;
+    const chunk = link?.outbound.shift();
+    if (link === null || chunk === undefined) {
+      return false;
+    }
+    link.deaf &&= chunk.hello === null;
+    if (!link.deaf) {
+      const messages = this.origin.receive(
+        chunk.epoch,
+        chunk.hello,
+        chunk.rows,
+        busy ? 0 : Infinity,
+      );
+      // Marks before the NACK: what it says of itself waits for the same commits.
+      const nack = messages.filter(({ type }) => type === "nack");
+      link.deaf = nack.length > 0;
+      link.inbound.push([...messages.filter(({ type }) => type !== "nack"), ...nack]);
+    }
+    return true;
+  }
+
+  /** The outbox reads the next message off the link. */
+  linkHear(random: number): boolean {
+    const messages = this.link?.inbound.shift();
+    if (messages === undefined) {
+      return false;
+    }
+    for (const message of messages) {
+      this.nowMs += 1;
+      const { answer, firstNewerFsn } = this.read([message]);
+      this.take(
+        stepSender(this.state, {
+          type: "heard",
+          answer,
+          firstNewerFsn,
+          nowMs: this.nowMs,
+          random,
+        }),
+      );
+    }
+    return true;
   }
 
   get alarmAtMs(): number | null {
@@ -211,9 +314,10 @@ export class SimulatedOutbox {
   restart(): void {
     this.nowMs += 1;
     this.post = null;
+    this.link = null;
     this.bootTaken = false;
     const { memory, highest, boot } = this.storage;
-    this.take(startSender(memory, highest, boot, this.nowMs));
+    this.take(this.started(memory, highest, boot));
   }
 
   keepCopy(): void {
@@ -271,14 +375,21 @@ export class SimulatedOutbox {
       case "answered": {
         const frames = fate.kind === "busy" ? fate.frames : Infinity;
         const messages = this.origin.receive(this.epoch, post.hello, post.rows, frames);
-        const answer = readAnswer(messages, "b", this.epoch);
-        const latestBoot = answer.welcome?.latestBoot ?? Infinity;
-        const firstNewerFsn = this.rows.find((row) => row.boot > latestBoot)?.fsn ?? null;
+        const { answer, firstNewerFsn } = this.read(messages);
         return this.take(
           stepSender(this.state, { type: "answered", answer, firstNewerFsn, ...at }),
         );
       }
     }
+  }
+
+  private read(messages: readonly LinkMessage[]): {
+    answer: SenderAnswer;
+    firstNewerFsn: number | null;
+  } {
+    const answer = readAnswer(messages, "b", this.epoch);
+    const latestBoot = answer.welcome?.latestBoot ?? Infinity;
+    return { answer, firstNewerFsn: this.rows.find((row) => row.boot > latestBoot)?.fsn ?? null };
   }
 
   private take({ state, effects }: SenderStep): void {
@@ -287,14 +398,25 @@ export class SimulatedOutbox {
     for (const effect of effects) {
       this.obey(effect);
     }
+    const frames = this.sent.shift();
+    if (frames !== undefined) {
+      this.take(stepSender(this.state, { type: "sent", frames, nowMs: this.nowMs }));
+      return;
+    }
     assert.ok(state.memory.acked <= state.highest, "acked ≤ highest");
     assert.equal(state.highest, this.storage.highest);
     assert.equal(this.post !== null, state.phase === "sending");
-    assert.equal(
-      this.alarmAtMs !== null,
-      state.phase !== "idle",
-      "an alarm stands while there is something to do",
+    const due =
+      state.phase !== "idle" && !(state.phase === "waiting" && state.retryAtMs === Infinity);
+    assert.equal(this.alarmAtMs !== null, due, "an alarm stands while there is something to do");
+    assert.equal(state.linked, this.link !== null);
+    assert.equal(state.flightBytes, state.flight.length * frameBytes);
+    assert.deepEqual(
+      state.flight.map(({ fsn }) => fsn),
+      state.flight.map((_, i) => state.memory.acked + 1 + i),
+      "the flight is dense from acked + 1",
     );
+    assert.ok(state.phase === "streaming" || state.flight.length === 0);
     assert.deepEqual(
       this.rows.map((row) => row.fsn),
       Array.from(
@@ -309,6 +431,13 @@ export class SimulatedOutbox {
     switch (effect.type) {
       case "send":
         return this.send(effect.hello, effect.fromFsn);
+      case "sendOnLink":
+        return this.sendOnLink(effect.hello, effect.fromFsn);
+      case "dropLink":
+        this.link = null;
+        return;
+      case "closed":
+        return;
       case "trim":
         assert.ok(
           effect.throughFsn <= this.origin.durable(this.epoch),
@@ -352,7 +481,15 @@ export class SimulatedOutbox {
     assert.equal(this.post, null, "one POST in flight");
     const rows = this.rows.filter((row) => row.fsn >= fromFsn).slice(0, framesPerPost);
     assert.equal(rows[0]?.fsn, fromFsn, "no FSN is skipped");
-    this.post = { hello: hello ? this.storage.boot : null, rows };
+    this.post = { epoch: this.epoch, hello: hello ? this.storage.boot : null, rows };
     this.posts.push({ hello, fsns: rows.map((row) => row.fsn) });
+  }
+
+  private sendOnLink(hello: boolean, fromFsn: number): void {
+    const rows = this.rows.filter((row) => row.fsn >= fromFsn).slice(0, framesPerPost);
+    assert.equal(rows[0]?.fsn, fromFsn, "no FSN is skipped");
+    assert.ok(this.link !== null, "a link is there");
+    this.link.outbound.push({ epoch: this.epoch, hello: hello ? this.storage.boot : null, rows });
+    this.sent.push(rows.map(({ fsn }) => ({ fsn, bytes: frameBytes })));
   }
 }
