@@ -103,6 +103,20 @@ describe("the entry codec", () => {
     expect([...(head ?? [])]).toEqual([1, 2, 0, 0xac, 0x02, 5, 4, 3, 2, 1, 0, 1, 3]);
   });
 
+  test("writes a creation without a fork as ever, and a fork behind it", () => {
+    const made = { kind: 1, id: streamId(2), createdAt: 5, path: "p", contentType: "t" } as const;
+    const plainly = { ...made, ttlSeconds: 9, expiresAt: null, closed: false };
+    const offset = { record: 1, byte: 300 };
+    const fork = { source: streamId(1), offset, subOffset: 2, records: 2, bytes: 302 };
+    // version, kind, flags, id, time, path, type, TTL
+    const before = [1, 1, 1, 2, 5, 0, 0, 0, 0, 0, 1, 0x70, 1, 0x74, 9];
+    const writer = new EntryWriter();
+    expect([...encode(writer, [{ ...plainly, fork: null }])]).toEqual(before);
+    before[2] = 1 | 8;
+    const edge = [1, 1, 0xac, 0x02, 2, 2, 0xae, 0x02];
+    expect([...encode(writer, [{ ...plainly, fork }])]).toEqual([...before, ...edge]);
+  });
+
   test("outgrowing its scratch, the writer forgets what it kept of the old one", () => {
     const writer = new EntryWriter();
     const touch = (at: number): Op => ({ kind: 5, id: streamId(1), time: at });
