@@ -63,6 +63,9 @@ class Limits {
 
   /** One read response is cut at a record boundary beyond this; one larger record comes whole. */
   readonly readBytesMax: number = 4 * MiB;
+  /** How long caches may keep a range that can no longer change, asked for by its offset; or from the start on. */
+  readonly rangeCacheSecondsMax: number = 24 * 60 * 60;
+  readonly startCacheSecondsMax: number = 60;
   readonly longPollMs: number = 30_000;
   readonly sseLifetimeMs: number = 60_000;
   /** Unsent bytes of one SSE reader before it is dropped to catch up later. */

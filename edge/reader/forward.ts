@@ -12,6 +12,8 @@ export interface Forwarding {
   /** A body already read and counted, or null. */
   readonly body: Uint8Array<ArrayBuffer> | null;
   readonly link: OriginLink;
+  /** The client has shown the key. What it sends goes with the edge's own; what others ask for is asked without. */
+  readonly keyed: boolean;
 }
 
 /** The longest wait for an answer's header, a long-poll's time on top if it is live. The body may take as long as it likes. */
@@ -33,7 +35,7 @@ export class Reader {
    *
    * @throws ForebayError `origin_unreachable`; for a method that changes something `outcome_unknown` once it was sent
    */
-  async forward({ request, target, body, link }: Forwarding): Promise<Response> {
+  async forward({ request, target, body, link, keyed }: Forwarding): Promise<Response> {
     const safe = request.method === "GET" || request.method === "HEAD";
     if (!safe) {
       await this.#reach.ensure(link);
@@ -42,7 +44,7 @@ export class Reader {
     const upstream = await this.#answered(safe, waitMs, (signal) =>
       fetch(link.url + target, {
         method: request.method,
-        headers: requestFields(request.headers, link.key),
+        headers: requestFields(request.headers, keyed ? link.key : null),
         body: body === null || body.length === 0 ? null : body,
         redirect: "manual",
         cache: "no-store",

@@ -77,7 +77,8 @@ export class Call {
       rest.delete("key");
       query = rest.size === 0 ? "" : `?${rest.toString()}`;
     }
-    return { request: this.request, target: path + query, body, link: this.settings.link };
+    const { link } = this.settings;
+    return { request: this.request, target: path + query, body, link, keyed: this.#hasKey() };
   }
 
   /** The body, at most `bodyBytesMax`; throws as `readBody`. Its bytes count until `end`. */
@@ -111,10 +112,7 @@ export class Call {
    */
   authorize(): void {
     const { key, webOrigins } = this.settings;
-    if (
-      key !== null &&
-      !keyMatches(requestKey(this.header("authorization"), this.query("key")), key)
-    ) {
+    if (key !== null && !this.#hasKey()) {
       throw new ForebayError(
         "unauthorized",
         "this needs the key, as `Authorization: Bearer <key>` or `?key=`",
@@ -128,6 +126,12 @@ export class Call {
       const message = `the web origin ${JSON.stringify(origin.slice(0, 200))} is not among those allowed here`;
       throw new ForebayError("origin_not_allowed", message);
     }
+  }
+
+  #hasKey(): boolean {
+    const { key } = this.settings;
+    const given = requestKey(this.header("authorization"), this.query("key"));
+    return key !== null && keyMatches(given, key);
   }
 
   /** @throws ForebayError `reserved_path` */

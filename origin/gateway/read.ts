@@ -8,6 +8,7 @@ import {
   streamPrefix,
 } from "../../shared/protocol/mod.ts";
 import type { ReadBatch, StreamMeta, Verdict } from "../stream/mod.ts";
+import { cacheControl } from "./caching.ts";
 import type { Exchange } from "./exchange.ts";
 import { durable } from "./gate.ts";
 import { LongPoll } from "./longPoll.ts";
@@ -112,22 +113,13 @@ function tailReply(meta: StreamMeta, batch: ReadBatch): Reply {
 function catchUpReply(exchange: Exchange, meta: StreamMeta, batch: ReadBatch): Reply {
   const { start, next: end, closed } = batch;
   const etag = formatEtag({ streamId: meta.id, start, end, closed });
-  const headers = ["etag", etag, "cache-control", cacheControl(meta, batch)];
+  const headers = ["etag", etag, "cache-control", cacheControl(exchange, meta, batch)];
   headers.push(...position(batch));
   const condition = exchange.head.get("if-none-match");
   if (condition !== null && ifNoneMatch(condition, etag)) {
     return { status: 304, headers, body: null };
   }
   return recordsReply(exchange, meta, batch, headers);
-}
-
-/**
- * What lies before the tail never changes while the stream lives, so a cache may keep it for a while; at the tail
- * it has to ask each time. A sliding TTL lives by being read: a cache may hide no more than an eighth of it.
- */
-function cacheControl(meta: StreamMeta, batch: ReadBatch): string {
-  const seconds = Math.min(60, Math.floor((meta.ttlSeconds ?? Infinity) / 8));
-  return batch.upToDate || seconds === 0 ? "no-cache" : `public, max-age=${seconds}`;
 }
 
 async function pollReply(exchange: Exchange, start: Start, first: ReadBatch): Promise<Reply> {

@@ -16,7 +16,7 @@ const codeOf = async (response: Response): Promise<[number, string]> => [
   ((await response.json()) as { code: string }).code,
 ];
 
-test("a read passes with its query and validators, the client's secrets stay here, and the edge's key goes along", async () => {
+test("a read passes with its query and validators, the client's secrets stay here, and no key goes along", async () => {
   origin.onOther = () =>
     new Response("data", {
       headers: {
@@ -44,11 +44,37 @@ test("a read passes with its query and validators, the client's secrets stay her
   const [seen] = origin.forwarded;
   expect(seen?.url).toBe("http://127.0.0.1:4437/v1/stream/r/a?offset=-1&live=long-poll");
   const fields = Object.fromEntries(seen?.headers ?? []);
-  expect(fields["authorization"]).toBe("Bearer k");
+  expect(fields["authorization"]).toBeUndefined();
   expect(fields["if-none-match"]).toBe('"s:1:1"');
   for (const name of ["cookie", "x-hop", "te", "connection", "cf-connecting-ip"]) {
     expect(fields[name], name).toBeUndefined();
   }
+});
+
+test("a read with the key goes with the edge's own, so that its answer is private", async () => {
+  for (const [path, headers] of [
+    ["/v1/stream/r", auth],
+    ["/v1/stream/r?key=k", {}],
+  ] as const) {
+    await edge.fetch(path, { headers });
+    const [seen] = origin.forwarded.splice(0);
+    expect([seen?.url, seen?.headers.get("authorization")]).toEqual([
+      "http://127.0.0.1:4437/v1/stream/r",
+      "Bearer k",
+    ]);
+  }
+});
+
+test("P5 the fields of a fork pass unchanged", async () => {
+  const fork = {
+    "stream-forked-from": "/v1/stream/a%2fb",
+    "stream-fork-offset": "0000000000000001_0000000000000002",
+    "stream-fork-sub-offset": "3",
+  };
+  await edge.fetch("/v1/stream/f", { method: "PUT", headers: { ...auth, ...fork } });
+  const seen = origin.forwarded.at(-1);
+  expect(Object.fromEntries(seen?.headers ?? [])).toMatchObject(fork);
+  expect(seen?.headers.get("content-type")).toBeNull();
 });
 
 test("304 and its ETag, and HEAD's fields, pass without a body", async () => {

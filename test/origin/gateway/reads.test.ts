@@ -106,25 +106,61 @@ test("P6 If-None-Match takes lists, weak tags and a star", async () => {
   }
 });
 
-test("what may be cached: history, not the tail; a sliding TTL for an eighth of it", async () => {
-  const cacheOf = async (path: string): Promise<string | null> =>
-    (await send("GET", path)).headers.get("cache-control");
-  for (const [path, ttl] of [
-    ["hist", null],
-    ["hist-ttl", "80"],
-    ["hist-short", "7"],
-  ] as const) {
-    await send("PUT", path, { ...text, ...(ttl === null ? {} : { "stream-ttl": ttl }) });
-    await send("POST", path, text, "a".repeat(900));
-    await send("POST", path, text, "b".repeat(900));
+const cacheOf = async (path: string, headers: Record<string, string> = {}) =>
+  (await send("GET", path, headers)).headers.get("cache-control");
+const [offset1, offset2, offset3] = [1, 2, 3].map((n) => {
+  const hex = (value: number): string => value.toString(16).padStart(16, "0");
+  return `${hex(n)}_${hex(n * 900)}`;
+});
+
+/** Three records of 900 bytes: each is a page of its own. */
+async function threePages(path: string, headers: Record<string, string>): Promise<void> {
+  await send("PUT", path, { ...text, ...headers });
+  for (const letter of "abc") {
+    await send("POST", path, text, letter.repeat(900));
   }
+}
+
+test("P4 P6 caches keep what can no longer change for as long as the lifetime allows, and never the tail", async () => {
+  const inAnHour = new Date(Date.now() + 3_600_000).toISOString();
+  await threePages("hist", {});
+  await threePages("hist-ttl", { "stream-ttl": "80" });
+  await threePages("hist-short", { "stream-ttl": "7" });
+  await threePages("hist-end", { "stream-expires-at": inAnHour });
   expect(await cacheOf("hist")).toBe("public, max-age=60");
+  expect(await cacheOf("hist?offset=-1")).toBe("public, max-age=60");
+  expect(await cacheOf(`hist?offset=${offset1}`)).toBe("public, max-age=86400");
   expect(await cacheOf("hist-ttl")).toBe("public, max-age=10");
-  expect(await cacheOf("hist-short")).toBe("no-cache");
+  expect(await cacheOf(`hist-ttl?offset=${offset1}`)).toBe("public, max-age=10");
+  expect(await cacheOf(`hist-short?offset=${offset1}`)).toBe("no-cache");
+  expect(await cacheOf(`hist-end?offset=${offset1}`)).toMatch(/^public, max-age=3(600|59\d)$/);
+  for (const at of [offset2, offset3]) {
+    expect(await cacheOf(`hist?offset=${at}`)).toBe("no-cache");
+    expect(await cacheOf(`hist?offset=${at}`, { authorization: "Bearer x" })).toBe(
+      "private, no-cache",
+    );
+  }
   expect(await cacheOf("hist?offset=now")).toBe("no-store");
-  const next = (await send("GET", "hist")).headers.get("stream-next-offset");
-  expect(await cacheOf(`hist?offset=${next}`)).toBe("no-cache");
   expect((await send("HEAD", "hist")).headers.get("cache-control")).toBe("no-store");
+  expect(await cacheOf(`hist?offset=${offset2}&live=long-poll`)).toBe("no-store");
+  expect(await cacheOf(`hist?offset=${offset3}&live=long-poll`)).toBe("no-store");
+});
+
+test("the end of a closed stream is a range like those before it", async () => {
+  await threePages("over", {});
+  expect(await cacheOf(`over?offset=${offset2}`)).toBe("no-cache");
+  await send("POST", "over", { "stream-closed": "true" });
+  for (const at of [offset1, offset2, offset3]) {
+    expect(await cacheOf(`over?offset=${at}`)).toBe("public, max-age=86400");
+  }
+});
+
+test("an answer to a request with a key is private", async () => {
+  await threePages("keyed", {});
+  const bearer = { authorization: "Bearer k" };
+  expect(await cacheOf(`keyed?offset=${offset1}`, bearer)).toBe("private, max-age=86400");
+  expect(await cacheOf(`keyed?offset=${offset1}&key=k`)).toBe("private, max-age=86400");
+  expect(await cacheOf(`keyed?offset=${offset1}`)).toBe("public, max-age=86400");
 });
 
 test("P11 an offset past the tail is refused with the tail, not echoed", async () => {
