@@ -58,7 +58,11 @@ export function readText(bytes: Uint8Array, at: number, length: number): string 
 }
 
 export function hex(bytes: Uint8Array): string {
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  let text = "";
+  for (const byte of bytes) {
+    text += byte.toString(16).padStart(2, "0");
+  }
+  return text;
 }
 
 /** A checksum as messages show it. */

@@ -28,6 +28,8 @@ import type { Journal, JournalEvents, Replay } from "./types.ts";
 export { SegmentBudget, type BudgetMember } from "./budget.ts";
 export type { Findings } from "./findings.ts";
 export type { StorageChoice } from "./probe.ts";
+export { surveyJournal, type JournalSurvey, type SegmentSurvey } from "./survey.ts";
+export { verifyJournal, type Verified } from "./recover.ts";
 export type { Journal, JournalEvents, JournalStats, Replay } from "./types.ts";
 
 export interface JournalOptions {

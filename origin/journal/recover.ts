@@ -3,13 +3,18 @@ import { chainStart, type ChainEnd } from "./batchHeader.ts";
 import type { Counters } from "./counters.ts";
 import { corrupt } from "./damage.ts";
 import { generationOfName, preparingSuffix, segmentName } from "./layout.ts";
-import { Manifest, manifestPath } from "./manifest.ts";
+import { Manifest, manifestPath, readManifest, type ManifestValues } from "./manifest.ts";
 import { probeName } from "./probe.ts";
 import { noFindings, type Findings } from "./findings.ts";
-import { RecoveryScan, type ActiveSegment, type Scanned } from "./recoveryScan.ts";
+import {
+  RecoveryScan,
+  type ActiveSegment,
+  type Scanned,
+  type ScanOptions,
+} from "./recoveryScan.ts";
 import type { FoundSegments } from "./segments.ts";
 import type { Replay } from "./types.ts";
-import { Watermark, watermarkName } from "./watermark.ts";
+import { readWatermark, Watermark, watermarkName, type WatermarkValues } from "./watermark.ts";
 
 export interface Recovered {
   /** Undefined: there was no journal. */
@@ -88,39 +93,97 @@ async function readSegments(
 ): Promise<Found> {
   const { disk, dir, counters, segmentBytes } = options;
   const { manifest, watermark, generations } = there;
-  const { trimmed } = watermark.values;
-  // The watermark is written before the manifest: a crash between leaves segments that nobody needs.
-  const head = Math.max(manifest.values.head, watermark.values.head);
-  const last = lastGeneration({ head, active: manifest.values.active, dir }, generations);
-  const scan = new RecoveryScan({
+  const found = await examine({
     disk,
     dir,
     segmentBytes,
-    manifest: { head, active: manifest.values.active, id: manifest.id },
-    replay: (lsn, bytes) => {
-      if (lsn > trimmed) {
-        replay(lsn, bytes);
-      }
-    },
+    manifest: { ...manifest.values, id: manifest.id },
+    watermark: watermark.values,
+    generations,
+    replay,
     // What could be read need not have been durable.
     onRead: async (reader) => {
       await reader.sync();
       counters.syncs += 1;
     },
   });
-  const scanned = await scan.run(last);
+  await manifest.sync();
+  await watermark.sync();
+  await disk.syncDirectory(dir);
+  counters.syncs += 1;
+  return found;
+}
+
+interface Examination extends Pick<ScanOptions, "disk" | "dir" | "segmentBytes" | "onRead"> {
+  readonly manifest: ManifestValues & { readonly id: Uint8Array };
+  readonly watermark: WatermarkValues;
+  readonly generations: readonly number[];
+  readonly replay: Replay;
+}
+
+/** Reads everything and decides. */
+async function examine(what: Examination): Promise<Found> {
+  const { dir, manifest, watermark, generations, replay } = what;
+  const { trimmed } = watermark;
+  // The watermark is written before the manifest: a crash between leaves segments that nobody needs.
+  const head = Math.max(manifest.head, watermark.head);
+  const last = lastGeneration({ head, active: manifest.active, dir }, generations);
+  const scanned = await new RecoveryScan({
+    ...what,
+    manifest: { ...manifest, head },
+    replay: (lsn, bytes) => {
+      if (lsn > trimmed) {
+        replay(lsn, bytes);
+      }
+    },
+  }).run(last);
   if (trimmed > scanned.chain.lsn) {
     throw corrupt(
       `${dir}/${watermarkName}`,
       `entries up to ${trimmed} were trimmed as durable, the journal ends at ${scanned.chain.lsn}`,
     );
   }
-  await manifest.sync();
-  await watermark.sync();
-  await disk.syncDirectory(dir);
-  counters.syncs += 1;
   const below = generations.filter((generation) => generation < head);
   return foundOf(scanned, { below, head, newest: last });
+}
+
+export interface Verified {
+  readonly findings: Findings;
+  /** LSN of the last entry, whether or not it was acknowledged. */
+  readonly lastLsn: number;
+  readonly trimmed: number;
+  /** Entries above the mark. */
+  readonly entries: number;
+}
+
+/**
+ * The verdict a start would give, without changing or syncing anything. A journal in use may move on meanwhile: then the
+ * answer is of no worth, and the caller asks again.
+ *
+ * @throws as `recover` does
+ */
+export async function verifyJournal(disk: Disk, dir: string): Promise<Verified> {
+  const names = await disk.list(dir);
+  const generations = names.flatMap((name) => generationOfName(name) ?? []);
+  const manifest = await readManifest(disk, dir);
+  if (manifest === undefined) {
+    return {
+      findings: nothingThere(dir, generations).findings,
+      lastLsn: 0,
+      trimmed: 0,
+      entries: 0,
+    };
+  }
+  const watermark = await readWatermark(disk, dir);
+  let entries = 0;
+  const { findings, chain } = await examine({
+    ...{ disk, dir, segmentBytes: undefined, manifest, watermark, generations },
+    replay: () => {
+      entries += 1;
+    },
+    onRead: () => Promise.resolve(),
+  });
+  return { findings, lastLsn: chain.lsn, trimmed: watermark.trimmed, entries };
 }
 
 function foundOf(

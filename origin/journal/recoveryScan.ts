@@ -19,7 +19,8 @@ export interface ActiveSegment {
 export interface ScanOptions {
   readonly disk: Disk;
   readonly dir: string;
-  readonly segmentBytes: number;
+  /** Undefined: whatever size they have. */
+  readonly segmentBytes: number | undefined;
   /** `head` may be above what the manifest says, when the watermark is ahead of it. */
   readonly manifest: { readonly head: number; readonly active: number; readonly id: Uint8Array };
   readonly replay: Replay;
@@ -111,7 +112,7 @@ export class RecoveryScan {
         throw corrupt(path, `expected ${what} ${expected[what]}, found ${found[what]}`);
       }
     }
-    if (header.bytes !== segmentBytes) {
+    if (segmentBytes !== undefined && header.bytes !== segmentBytes) {
       throw new ForebayError(
         "config_invalid",
         `${path} is a segment of ${header.bytes} bytes, configured are ${segmentBytes}; a journal keeps the size it was made with`,

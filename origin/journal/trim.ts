@@ -79,14 +79,13 @@ export class Trimmer implements Job {
 
   /** Writes the mark down before the journal is closed. What fails costs a second replay, no more. */
   async finalMark(): Promise<void> {
-    const { watermark, manifest, disk, dir } = this.#options;
+    const { watermark, manifest } = this.#options;
     const { trimmed, head } = watermark.values;
     if (this.#mark <= trimmed) {
       return;
     }
     try {
       await watermark.advance({ trimmed: this.#mark, head }, manifest.id);
-      await disk.syncDirectory(dir);
     } catch {
       // A file half made goes at the next start.
     }

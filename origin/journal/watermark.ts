@@ -1,6 +1,6 @@
 import type { Disk } from "../storage/mod.ts";
 import type { Counters } from "./counters.ts";
-import { DualFile, readDual, type DualFound, type DualPlace } from "./dualFile.ts";
+import { DualFile, readDual, type DualFound, type DualPlace, type DualValues } from "./dualFile.ts";
 
 export interface WatermarkValues {
   /** LSN: entries up to it are needed no more. */
@@ -62,18 +62,16 @@ export class Watermark {
 
   /** Keeps a damaged file under a name that nothing has, and puts a valid one in its place. */
   async repair(id: Uint8Array): Promise<void> {
-    const { disk, dir, counters } = this.#place;
+    const { disk, dir } = this.#place;
     const path = `${dir}/${watermarkName}`;
     await disk.rename(path, await freeName(disk, `${path}.corrupt`));
-    this.#file = await DualFile.create(this.#place, [0, 1], id);
-    await disk.syncDirectory(dir);
-    counters.syncs += 1;
+    this.#file = await this.#create([0, 1], id);
   }
 
-  /** Durable when it resolves, but for the file's name when it was made just now: the caller syncs the directory. */
+  /** Durable when it resolves. */
   async advance(values: WatermarkValues, id: Uint8Array): Promise<void> {
     if (this.#file === undefined) {
-      this.#file = await DualFile.create(this.#place, [values.trimmed, values.head], id);
+      this.#file = await this.#create([values.trimmed, values.head], id);
       return;
     }
     await this.#file.update(([trimmed, head]) => [
@@ -88,6 +86,20 @@ export class Watermark {
 
   async close(): Promise<void> {
     await this.#file?.close();
+  }
+
+  /** Durable under its name when it resolves; a mark that could vanish again is none. */
+  async #create(values: DualValues, id: Uint8Array): Promise<DualFile> {
+    const { disk, dir, counters } = this.#place;
+    const file = await DualFile.create(this.#place, values, id);
+    try {
+      await disk.syncDirectory(dir);
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
+    counters.syncs += 1;
+    return file;
   }
 }
 

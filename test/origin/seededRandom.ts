@@ -12,6 +12,12 @@ export function seededRandom(seed: number): Random {
   };
   return {
     next: () => next32() / 2 ** 32,
-    bytes: (n) => Uint8Array.from({ length: n }, () => next32() & 0xff),
+    bytes(n) {
+      const bytes = new Uint8Array(n);
+      for (let i = 0; i < n; i++) {
+        bytes[i] = next32();
+      }
+      return bytes;
+    },
   };
 }

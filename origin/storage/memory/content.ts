@@ -15,19 +15,54 @@ export interface PendingWrite {
   readonly replaced: Set<number>;
 }
 
+/** Bytes that several contents may share: whoever writes while they are shared copies them first. */
+class Image {
+  /** Longer than `size` at times, so that a file written piece by piece is not copied each time. */
+  bytes: Uint8Array;
+  size: number;
+  shared: boolean;
+
+  constructor(bytes: Uint8Array, shared: boolean) {
+    this.bytes = bytes;
+    this.size = bytes.length;
+    this.shared = shared;
+  }
+
+  get content(): Uint8Array {
+    return this.bytes.length === this.size ? this.bytes : this.bytes.subarray(0, this.size);
+  }
+
+  write(bytes: Uint8Array, position: number): void {
+    const end = position + bytes.length;
+    if (end > this.bytes.length || this.shared) {
+      const grows = end > this.bytes.length;
+      const next = new Uint8Array(grows ? Math.max(end, this.size * 2) : this.bytes.length);
+      next.set(this.content);
+      this.bytes = next;
+      this.shared = false;
+    }
+    this.bytes.set(bytes, position);
+    this.size = Math.max(this.size, end);
+  }
+}
+
 /** The bytes of one file: as programs see them, and as they are certain to outlive a crash. */
 export class Content {
-  #visible: Uint8Array = new Uint8Array(0);
-  #size = 0;
-  #synced: Uint8Array = new Uint8Array(0);
+  readonly #visible: Image;
+  readonly #synced: Image;
   #pending: PendingWrite[] = [];
 
+  constructor(bytes: Uint8Array = new Uint8Array(0)) {
+    this.#visible = new Image(bytes, true);
+    this.#synced = new Image(bytes, true);
+  }
+
   get size(): number {
-    return this.#size;
+    return this.#visible.size;
   }
 
   get bytes(): Uint8Array {
-    return this.#visible.subarray(0, this.#size);
+    return this.#visible.content;
   }
 
   /** A write was submitted: from here on a crash may leave any of its sectors behind. */
@@ -45,10 +80,7 @@ export class Content {
 
   /** The write resolves: programs see it, and a sync that starts now covers it. */
   complete(write: PendingWrite): void {
-    const end = write.position + write.bytes.length;
-    this.#visible = grown(this.#visible, end);
-    this.#visible.set(write.bytes, write.position);
-    this.#size = Math.max(this.#size, end);
+    this.#visible.write(write.bytes, write.position);
     write.done = true;
   }
 
@@ -62,31 +94,27 @@ export class Content {
     const older: PendingWrite[] = [];
     for (const write of this.#pending) {
       if (confirmed.has(write)) {
-        this.#synced = written(this.#synced, write.bytes, write.position);
+        this.#synced.write(write.bytes, write.position);
         replace(older, write);
       } else {
         older.push(write);
       }
     }
-    this.#pending = this.#pending.filter((write) => !confirmed.has(write));
+    this.#pending = older;
   }
 
   /** The content after a crash: what was synced, and of the rest each sector with the chance `survival`. */
   survivor(random: Random, survival: number): Content {
-    let image: Uint8Array = this.#synced.slice();
+    this.#synced.shared = true;
+    const image = new Image(this.#synced.content, true);
     for (const write of this.#pending) {
       for (let from = 0; from < write.bytes.length; from += sectorBytes) {
         if (random.next() < survival && !write.replaced.has(write.position + from)) {
-          const sector = write.bytes.subarray(from, from + sectorBytes);
-          image = written(image, sector, write.position + from);
+          image.write(write.bytes.subarray(from, from + sectorBytes), write.position + from);
         }
       }
     }
-    const content = new Content();
-    content.#visible = image;
-    content.#size = image.length;
-    content.#synced = image.slice();
-    return content;
+    return new Content(image.content);
   }
 }
 
@@ -100,25 +128,4 @@ function replace(older: readonly PendingWrite[], newer: PendingWrite): void {
       }
     }
   }
-}
-
-/** `bytes` with room for `size`; doubles, so that a file written piece by piece is not copied each time. */
-function grown(bytes: Uint8Array, size: number): Uint8Array {
-  if (bytes.length >= size) {
-    return bytes;
-  }
-  const larger = new Uint8Array(Math.max(size, bytes.length * 2));
-  larger.set(bytes);
-  return larger;
-}
-
-function written(image: Uint8Array, bytes: Uint8Array, position: number): Uint8Array {
-  const end = position + bytes.length;
-  let target = image;
-  if (end > image.length) {
-    target = new Uint8Array(end);
-    target.set(image);
-  }
-  target.set(bytes, position);
-  return target;
 }

@@ -6,7 +6,7 @@ import type { DirectoryLock, Disk, DiskFile, OpenMode, Space } from "../types.ts
 import { Calls, type CallName, type Observer, type WaitingCall } from "./calls.ts";
 import { Content } from "./content.ts";
 import { MemoryFile } from "./file.ts";
-import { Names, type Entry } from "./names.ts";
+import { movedDirectory, movedFile, Names, type Entry } from "./names.ts";
 
 export interface MemoryDiskOptions {
   /** False: files cannot be opened for "commit" (EINVAL), as on some file systems. Default true. */
@@ -18,6 +18,8 @@ export interface MemoryDiskOptions {
   /** Calls wait in `waiting` until released. Default false: each takes effect at once. */
   readonly stepped?: boolean;
   readonly observer?: Observer;
+  /** Where `allocate` takes its memory from. Default: new memory each time. */
+  readonly allocate?: (bytes: number) => Uint8Array;
 }
 
 /**
@@ -42,6 +44,11 @@ export class MemoryDisk implements Disk {
 
   set observer(observer: Observer | undefined) {
     this.#calls.observer = observer;
+  }
+
+  /** Files can be opened for "commit". */
+  get direct(): boolean {
+    return this.#options.direct !== false;
   }
 
   /** Calls that have not resolved yet, oldest first. Always empty unless stepped. */
@@ -77,7 +84,7 @@ export class MemoryDisk implements Disk {
       if (entry === "directory") {
         throw diskError("EISDIR", `open ${path}`);
       }
-      if (mode === "commit" && this.#options.direct === false) {
+      if (mode === "commit" && !this.direct) {
         throw diskError("EINVAL", `open ${path} past the page cache`);
       }
       return new MemoryFile({ path, mode, content: entry, calls: this.#calls, disk: this });
@@ -101,7 +108,7 @@ export class MemoryDisk implements Disk {
   }
 
   mkdir(dir: string): Promise<void> {
-    return this.#change("mkdir", dir, "", (names) => {
+    return this.#change({ name: "mkdir", path: dir }, (names) => {
       names.set(dir, names.get(dir) ?? "directory");
     });
   }
@@ -109,21 +116,19 @@ export class MemoryDisk implements Disk {
   rename(from: string, to: string): Promise<void> {
     invariant(dirname(from) === dirname(to), "a rename stays within one directory");
     const entry = this.#names.visible.get(from);
-    return this.#change("rename", from, to, (names) => {
-      if (entry === undefined) {
-        throw diskError("ENOENT", `rename ${from}`);
+    const refusal = entry === undefined ? "ENOENT" : undefined;
+    return this.#change({ name: "rename", path: from, detail: to, refusal }, (names) => {
+      if (entry === "directory") {
+        movedDirectory(names, from, to);
+      } else if (entry !== undefined) {
+        movedFile(names, entry, to);
       }
-      names.delete(from);
-      names.set(to, entry);
     });
   }
 
   unlink(path: string): Promise<void> {
-    const gone = this.#names.visible.get(path) === undefined;
-    return this.#change("unlink", path, "", (names) => {
-      if (gone) {
-        throw diskError("ENOENT", `unlink ${path}`);
-      }
+    const refusal = this.#names.visible.has(path) ? undefined : "ENOENT";
+    return this.#change({ name: "unlink", path, refusal }, (names) => {
       names.delete(path);
     });
   }
@@ -173,7 +178,7 @@ export class MemoryDisk implements Disk {
   }
 
   allocate(bytes: number): Uint8Array {
-    return new Uint8Array(bytes);
+    return this.#options.allocate?.(bytes) ?? new Uint8Array(bytes);
   }
 
   /** Throws ENOSPC when `bytes` more do not fit. */
@@ -201,11 +206,8 @@ export class MemoryDisk implements Disk {
 
   #create(path: string): Promise<DiskFile> {
     const content = new Content();
-    const exists = this.#names.visible.has(path);
-    return this.#change("open", path, "create", (names) => {
-      if (exists) {
-        throw diskError("EEXIST", `open ${path}`);
-      }
+    const refusal = this.#names.visible.has(path) ? "EEXIST" : undefined;
+    return this.#change({ name: "open", path, detail: "create", refusal }, (names) => {
       names.set(path, content);
     }).then(
       () => new MemoryFile({ path, mode: "create", content, calls: this.#calls, disk: this }),
@@ -216,16 +218,24 @@ export class MemoryDisk implements Disk {
     return this.#calls.make({ name, path, detail, position: 0, bytes: 0 }, effect);
   }
 
-  /** A change of the directory that holds `path`: part of what may survive from its submission on. */
+  /**
+   * A change of the directory that holds `path`: part of what may survive from its submission on, unless it is to be
+   * refused.
+   */
   #change(
-    name: CallName,
-    path: string,
-    detail: string,
+    what: { name: CallName; path: string; detail?: string; refusal?: string | undefined },
     apply: (names: Map<string, Entry>) => void,
   ): Promise<void> {
+    const { name, path, detail = "", refusal } = what;
+    const call = { name, path, detail, position: 0, bytes: 0 };
+    if (refusal !== undefined) {
+      return this.#calls.make(call, () => {
+        throw diskError(refusal, `${name} ${path}`);
+      });
+    }
     const change = this.#names.submit(path, apply);
     return this.#calls.make(
-      { name, path, detail, position: 0, bytes: 0 },
+      call,
       () => {
         if (this.#entry(dirname(path)) !== "directory") {
           throw diskError("ENOTDIR", path);

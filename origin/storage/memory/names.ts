@@ -5,6 +5,26 @@ import type { Content } from "./content.ts";
 /** A directory, or a file's content. */
 export type Entry = "directory" | Content;
 
+/** Moves a file. A file has one name: also after a crash that kept this change and lost an earlier one. */
+export function movedFile(names: Map<string, Entry>, file: Content, to: string): void {
+  for (const [path, entry] of names) {
+    if (entry === file) {
+      names.delete(path);
+    }
+  }
+  names.set(to, file);
+}
+
+/** Moves a directory with all that lies in it, unless a crash has lost it. */
+export function movedDirectory(names: Map<string, Entry>, from: string, to: string): void {
+  for (const [path, entry] of [...names]) {
+    if (path === from || path.startsWith(`${from}/`)) {
+      names.delete(path);
+      names.set(to + path.slice(from.length), entry);
+    }
+  }
+}
+
 /** A change of a directory that no sync of it has confirmed yet. Each is atomic, as in a journaling file system. */
 export interface NameChange {
   readonly dir: string;

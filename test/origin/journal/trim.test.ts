@@ -62,6 +62,7 @@ describe("trim", () => {
       "sync watermark.new",
       "rename watermark.new watermark",
       "syncDirectory /data/journal/0",
+      "syncDirectory /data/journal/0",
       "write manifest.new 0+64",
       "sync manifest.new",
       ...recycling(1, 8),
@@ -258,11 +259,13 @@ describe("a step of a trim that fails", () => {
     const disk = new MemoryDisk();
     const opened = await open(disk);
     await fill(opened, 5);
+    opened.journal.trim(lsn(2));
+    await settle(20);
     disk.observer = failing((call) => call.name === "syncDirectory", "EIO", 1);
     opened.journal.trim(lsn(4));
     await settle(20);
     expect(opened.failures).toHaveLength(1);
-    expect(segmentsOf(disk)).toEqual([1, 2, 3]);
+    expect(segmentsOf(disk)).toEqual([2, 3, 4]);
     await opened.journal.close();
     const again = await open(disk.crash(seededRandom(1), 0));
     expect(again.journal.durable).toBe(5);

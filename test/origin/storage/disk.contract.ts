@@ -150,6 +150,19 @@ export function diskContract(
       expect(await failure(disk.syncDirectory(`${dir}/none`))).toBe("ENOENT");
     });
 
+    it("renames a directory with all that lies in it", async () => {
+      await makeDirectories(disk, `${dir}/from/deep`);
+      const file = await disk.open(`${dir}/from/deep/a`, "create");
+      await writeFully(file, bytes(4, 1), 0);
+      await disk.rename(`${dir}/from`, `${dir}/to`);
+      await disk.syncDirectory(dir);
+      await writeFully(file, bytes(4, 7), 4);
+      await file.close();
+      expect(await disk.list(dir)).toEqual(["to"]);
+      expect(await disk.stat(`${dir}/from/deep/a`)).toBeUndefined();
+      expect(await disk.stat(`${dir}/to/deep/a`)).toBe(8);
+    });
+
     it("tells the space there is", async () => {
       const space = await disk.space(dir);
       expect(space.fileSystem).not.toBe("");

@@ -67,6 +67,48 @@ describe("memory disk: a crash", () => {
     expect(await disk.crash(random, 0).list("/")).toEqual(["c", "d"]);
   });
 
+  it("never gives one file two names, whichever of two renames survive", async () => {
+    const disk = new MemoryDisk();
+    await (await syncedFile(disk, "/a", filled(1, 1))).close();
+    await disk.rename("/a", "/b");
+    await disk.rename("/b", "/c");
+    const seen = new Set<string>();
+    for (let i = 0; i < 40; i++) {
+      seen.add([...disk.crash(random).files().keys()].join());
+    }
+    expect([...seen].toSorted()).toEqual(["/a", "/b", "/c"]);
+  });
+
+  it("does nothing for calls in flight that are to be refused", async () => {
+    const disk = new MemoryDisk({ stepped: true });
+    const made = disk.open("/a", "create");
+    disk.waiting[0]?.release();
+    await made;
+    const refused = [disk.unlink("/x"), disk.rename("/x", "/y"), disk.open("/a", "create")];
+    expect([...disk.crash(random, 1).files().keys()]).toEqual(["/a"]);
+    for (const { release } of [...disk.waiting]) {
+      release();
+    }
+    const codes = await Promise.all(
+      refused.map((each: Promise<unknown>) => each.catch((error: unknown) => errorCode(error))),
+    );
+    expect(codes).toEqual(["ENOENT", "ENOENT", "EEXIST"]);
+  });
+
+  it("an image shares bytes with the disk it came from and changes none of them", async () => {
+    const disk = new MemoryDisk();
+    const file = await syncedFile(disk, "/a", filled(1024, 1));
+    const image = disk.crash(random, 0);
+    const other = await image.open("/a", "update");
+    await other.write(filled(10, 9), 0);
+    await file.write(filled(20, 7), 100);
+    await file.sync();
+    const [one, two] = [disk, image].map((each) => each.files().get("/a") ?? new Uint8Array(0));
+    expect([one?.[0], one?.[100], two?.[0], two?.[100]]).toEqual([1, 7, 9, 1]);
+    expect(disk.crash(random, 0).files().get("/a")?.[0]).toBe(1);
+    expect(image.crash(random, 0).files().get("/a")?.[0]).toBe(1);
+  });
+
   it("loses what lies in a directory that was lost", async () => {
     const disk = new MemoryDisk();
     await disk.mkdir("/x");
