@@ -7,9 +7,9 @@ import { pairsToReach } from "./explorer/steps.ts";
 const soaking = process.env["FOREBAY_SOAK"] === "1";
 const minutes = Number(process.env["FOREBAY_SOAK_MINUTES"] ?? "10");
 const wanted = soaking ? 1_000_000 : 10_000;
-/** Soaked it goes on until both the images and the minutes are reached. */
+/** Ten seconds on a quiet machine. Soaked it goes on until both the images and the minutes are reached. */
 const msMin = soaking ? minutes * 60_000 : 0;
-const msMax = soaking ? Math.max(minutes, 60) * 60_000 : 50_000;
+const msMax = soaking ? Math.max(minutes, 60) * 60_000 : 120_000;
 const timesWanted = 100;
 const rowsToReach = [...findingRows, ...damageRows];
 const seed = Number(process.env["FOREBAY_SEED"] ?? Date.now() % 2 ** 31);
