@@ -39,6 +39,17 @@ export function addonIsCurrent() {
 }
 
 /**
+ * Compiles into `to`, with `extra` flags.
+ * @param {string} to
+ * @param {readonly string[]} extra
+ */
+export function compileAddon(to, extra = []) {
+  const include = join(root, "node_modules/node-api-headers/include");
+  const inputs = ["-I", include, ...filesEndingIn(".c"), "-o", to];
+  return capture("cc", [...flags, ...linking, ...extra, ...inputs]);
+}
+
+/**
  * Builds aside and renames: a running origin keeps the file it loaded.
  * @returns {Promise<boolean>} false when the compiler refused the source
  */
@@ -49,9 +60,7 @@ export async function buildAddon() {
   }
   mkdirSync(buildDir, { recursive: true });
   const aside = `${addon}.${process.pid}`;
-  const include = join(root, "node_modules/node-api-headers/include");
-  const inputs = ["-I", include, ...filesEndingIn(".c"), "-o", aside];
-  const { code, output } = await capture("cc", [...flags, ...linking, ...inputs]);
+  const { code, output } = await compileAddon(aside);
   if (code !== 0) {
     rmSync(aside, { force: true });
     rmSync(addon, { force: true });

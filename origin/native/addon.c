@@ -113,5 +113,8 @@ NAPI_MODULE_INIT() {
       napi_create_string_utf8(env, crc32c_variant(), NAPI_AUTO_LENGTH, &variant) == napi_ok) {
     napi_set_named_property(env, exports, "crc32cVariant", variant);
   }
+#ifdef FOREBAY_TESTING
+  testing_exports(env, exports);
+#endif
   return exports;
 }

@@ -26,6 +26,10 @@ static void put64(uint8_t *at, uint64_t value) {
   put32(at + 4, (uint32_t)(value >> 32));
 }
 
+static bool has_failed(struct committer *c) {
+  return atomic_load(&c->control->failed.value) != 0;
+}
+
 static uint32_t published(struct committer *c) {
   return atomic_load(&c->control->published.value);
 }
@@ -64,7 +68,7 @@ static bool valid(struct committer *c, const double *d) {
 }
 
 bool committer_has_more(struct committer *c) {
-  return c->taken != published(c) && atomic_load(&c->control->failed.value) == 0;
+  return c->taken != published(c) && !has_failed(c);
 }
 
 struct flight *committer_take(struct committer *c) {
@@ -114,8 +118,9 @@ static void advance(struct committer *c) {
   }
 }
 
+/* After a failure: nothing is in flight any more. */
 static void note_quiet(struct committer *c) {
-  if (c->in_flight == 0 && atomic_load(&c->control->failed.value) != 0) {
+  if (c->in_flight == 0) {
     atomic_store(&c->control->quiet.value, 1);
 #ifndef WITHOUT_WAKE_QUIET
     wake(c);
@@ -124,13 +129,14 @@ static void note_quiet(struct committer *c) {
 }
 
 void committer_fail(struct committer *c, int number) {
-  uint32_t none = 0;
-  if (atomic_compare_exchange_strong(&c->control->failed.value, &none, (uint32_t)number)) {
-#ifndef WITHOUT_WAKE_FAILED
-    wake(c);
-#endif
-    note_quiet(c);
+  if (has_failed(c)) {
+    return;
   }
+  atomic_store(&c->control->quiet.value, c->in_flight == 0);
+  atomic_store(&c->control->failed.value, (uint32_t)number);
+#ifndef WITHOUT_WAKE_FAILED
+  wake(c);
+#endif
 }
 
 #ifdef FOREBAY_TESTING
@@ -163,6 +169,10 @@ bool committer_wrote(struct committer *c, struct flight *flight, int64_t result)
       result = -EIO;
     }
   }
+  bool failed_before = has_failed(c);
+  if (failed_before) {
+    PAUSE(c, pause_after_failure);
+  }
   c->in_flight--;
   if (result < 0) {
     committer_fail(c, (int)-result);
@@ -170,7 +180,9 @@ bool committer_wrote(struct committer *c, struct flight *flight, int64_t result)
     flight->complete = true;
     advance(c);
   }
-  note_quiet(c);
+  if (failed_before) {
+    note_quiet(c);
+  }
   return false;
 }
 
@@ -183,15 +195,15 @@ void committer_ring(struct committer *c) {
 }
 
 void committer_park(struct committer *c) {
-  PAUSE(c, 0);
+  PAUSE(c, pause_before_parked);
   atomic_store(&c->control->parked.value, 1);
-  PAUSE(c, 1);
+  PAUSE(c, pause_parked);
 #ifndef WITHOUT_REREAD
   if (committer_has_more(c) && atomic_exchange(&c->control->parked.value, 0) == 1) {
     committer_ring(c);
   }
 #endif
-  PAUSE(c, 2);
+  PAUSE(c, pause_before_sleep);
 }
 
 void committer_missed(struct committer *c) {
@@ -202,7 +214,7 @@ void committer_missed(struct committer *c) {
 }
 
 #ifdef FOREBAY_TESTING
-void committer_pause(struct committer *c, int step) {
+void committer_pause(struct committer *c, enum pause step) {
   uint32_t us = atomic_load(&c->pause_us[step]);
   if (us > 0) {
     usleep(us);

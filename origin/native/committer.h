@@ -71,6 +71,16 @@ struct backend {
 
 extern const struct backend uring_backend, threads_backend;
 
+/* Where test builds can be made to sleep; see PAUSE. */
+enum pause {
+  pause_before_parked, /* nothing to take was seen, `parked` is not 1 yet */
+  pause_parked,        /* `parked` is 1, `published` not read again yet */
+  pause_before_sleep,
+  pause_after_failure, /* before a completion after the first failure is looked at */
+  pause_write,         /* before a blocking write */
+  pauses,
+};
+
 struct committer {
   /* Owners of this memory: the handle, every ArrayBuffer over it. */
   _Atomic uint32_t owners;
@@ -105,7 +115,7 @@ struct committer {
   void (*wake)(void *);
   void *wake_argument;
 #ifdef FOREBAY_TESTING
-  _Atomic uint32_t pause_us[4];
+  _Atomic uint32_t pause_us[pauses];
   _Atomic int64_t fault_result; /* what the next write is said to have returned … */
   _Atomic int32_t fault_after;  /* … after this many; -1: none */
 #endif
@@ -128,7 +138,7 @@ void committer_missed(struct committer *c);
  * single wake (WITHOUT_…), to show that a test notices.
  */
 #ifdef FOREBAY_TESTING
-void committer_pause(struct committer *c, int step);
+void committer_pause(struct committer *c, enum pause step);
 #define PAUSE(c, step) committer_pause(c, step)
 extern _Atomic int setup_refusal;
 #else

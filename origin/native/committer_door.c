@@ -286,14 +286,20 @@ static struct handle *handle_of(napi_env env, napi_callback_info info, size_t co
   return handle;
 }
 
+struct committer *committer_of(napi_env env, napi_callback_info info, size_t count,
+                               napi_value *arguments) {
+  struct handle *handle = handle_of(env, info, count, arguments);
+  return handle == NULL ? NULL : handle->committer;
+}
+
 /* (handle): the doorbell, for whoever found `parked` 1 and made it 0. */
 static napi_value js_ring(napi_env env, napi_callback_info info) {
   napi_value arguments[1];
-  struct handle *handle = handle_of(env, info, 1, arguments);
-  if (handle != NULL) {
-    atomic_fetch_add(&handle->committer->control->bells.value, 1);
+  struct committer *c = committer_of(env, info, 1, arguments);
+  if (c != NULL) {
+    atomic_fetch_add(&c->control->bells.value, 1);
 #ifndef WITHOUT_WAKE_DOORBELL
-    committer_ring(handle->committer);
+    committer_ring(c);
 #endif
   }
   return NULL;
@@ -304,11 +310,10 @@ static napi_value js_use(napi_env env, napi_callback_info info) {
   napi_value arguments[3];
   double n[2];
   static const double max[2] = {2147483647.0, 4294967295.0};
-  struct handle *handle = handle_of(env, info, 3, arguments);
-  if (handle == NULL) {
+  struct committer *c = committer_of(env, info, 3, arguments);
+  if (c == NULL) {
     return NULL;
   }
-  struct committer *c = handle->committer;
   if (!counts(env, arguments + 1, 2, max, n)) {
     return throw_type(env, "committerUse(handle, fd, salt) takes whole numbers");
   }
@@ -325,11 +330,10 @@ static napi_value js_use(napi_env env, napi_callback_info info) {
 static napi_value js_allocate(napi_env env, napi_callback_info info) {
   napi_value arguments[2];
   double bytes;
-  struct handle *handle = handle_of(env, info, 2, arguments);
-  if (handle == NULL) {
+  struct committer *c = committer_of(env, info, 2, arguments);
+  if (c == NULL) {
     return NULL;
   }
-  struct committer *c = handle->committer;
   if (!whole_number(env, arguments[1], 1 << 30, &bytes) || bytes < block_bytes) {
     return throw_type(env, "committerAllocate(handle, bytes) takes a whole number");
   }

@@ -14,6 +14,7 @@ static void write_out(struct committer *c, struct flight *flight, int fd) {
   do {
     struct iovec rest = {flight->base + flight->done, flight->bytes - flight->done};
     pthread_mutex_unlock(&c->lock);
+    PAUSE(c, pause_write);
     ssize_t written = pwritev2(fd, &rest, 1, (off_t)(flight->position + flight->done), RWF_DSYNC);
     int64_t result = written < 0 ? -errno : written;
     pthread_mutex_lock(&c->lock);
@@ -44,9 +45,11 @@ static void *run(void *argument) {
   for (;;) {
     struct flight *flight = committer_take(c);
     if (flight != NULL) {
+#ifndef WITHOUT_WAKE_NEXT
       if (c->idle > 0) {
         committer_park(c);
       }
+#endif
       write_out(c, flight, c->fd);
       continue;
     }

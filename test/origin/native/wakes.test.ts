@@ -1,0 +1,94 @@
+import { execFile } from "node:child_process";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, describe, expect, it } from "vitest";
+import { buildDir, root } from "../../../.scripts/run.mjs";
+import { buildTestAddon, loadTestAddon } from "./testAddon.ts";
+import { scenarios, type Native } from "./wakeScenarios.ts";
+
+const child = fileURLToPath(new URL("wakeChild.ts", import.meta.url));
+const addon = await buildTestAddon();
+const sleeping = "a batch handed to a sleeping committer is committed";
+const atOnce = "batches handed over one after another are written at once";
+
+/** Each single wake, what takes it out of the build, and the scenario that must notice. */
+const mutations: readonly { without: string; backends: readonly Native[]; noticedBy: string }[] = [
+  { without: "WAKE_DOORBELL", backends: ["uring", "threads"], noticedBy: sleeping },
+  { without: "WAKE_DURABLE", backends: ["uring", "threads"], noticedBy: sleeping },
+  {
+    without: "WAKE_FAILED",
+    backends: ["uring", "threads"],
+    noticedBy: "a failure is told while others are in flight",
+  },
+  {
+    without: "WAKE_QUIET",
+    backends: ["uring", "threads"],
+    noticedBy: "after a failure the end of the last write is told",
+  },
+  {
+    without: "WAKE_STOP",
+    backends: ["uring", "threads"],
+    noticedBy: "a sleeping committer ends when it is closed",
+  },
+  {
+    without: "WAKE_STOP_NEXT",
+    backends: ["threads"],
+    noticedBy: "a sleeping committer ends when it is closed",
+  },
+  {
+    without: "REREAD",
+    backends: ["uring", "threads"],
+    noticedBy: "J3 a batch handed over between nothing to do and parked is committed",
+  },
+  { without: "WAKE_NEXT", backends: ["threads"], noticedBy: atOnce },
+];
+
+afterAll(() => {
+  for (const name of readdirSync(buildDir)) {
+    if (name.startsWith("committer-")) {
+      rmSync(join(buildDir, name), { recursive: true, force: true });
+    }
+  }
+});
+
+/** How the scenario ended in a process of its own, which may hang or abort without harm. */
+function outcome(path: string, backend: Native, name: string): Promise<string> {
+  return new Promise((resolve) => {
+    const options = { timeout: 3500, killSignal: "SIGKILL" as const };
+    execFile(process.execPath, [child, path, backend, name], options, (error, _out, stderr) => {
+      resolve(error === null ? "passed" : `failed: ${stderr}`);
+    });
+  });
+}
+
+describe.skipIf(addon === undefined).each(["uring", "threads"] as const)("%s", (backend) => {
+  const names = Object.keys(scenarios).filter((name) => backend === "threads" || name !== atOnce);
+  it.each(names)("J4 %s", async (name) => {
+    await expect(scenarios[name]?.(loadTestAddon(addon ?? ""), backend)).resolves.toBeUndefined();
+  });
+});
+
+describe.skipIf(addon === undefined)("J5 without a single wake its scenario fails", () => {
+  const cases = mutations.flatMap(({ without, backends, noticedBy }) =>
+    backends.map((backend) => ({ without, backend, noticedBy })),
+  );
+  it.concurrent.each(cases)(
+    "$without, $backend",
+    async ({ without, backend, noticedBy }) => {
+      const mutated = await buildTestAddon([`-DWITHOUT_${without}`]);
+      expect(await outcome(mutated ?? "", backend, noticedBy)).toMatch(/^failed: /);
+    },
+    30_000,
+  );
+
+  it("every wake that can be taken out is in this list", () => {
+    const dir = join(root, "origin/native");
+    const sources = readdirSync(dir).filter((name) => name.endsWith(".c"));
+    const found = sources.flatMap((name) => [
+      ...readFileSync(join(dir, name), "utf8").matchAll(/WITHOUT_(\w+)/g),
+    ]);
+    const named = new Set(found.map(([, name]) => name));
+    expect([...named].toSorted()).toEqual(mutations.map(({ without }) => without).toSorted());
+  });
+});
