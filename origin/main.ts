@@ -83,10 +83,20 @@ async function openStreams(
       dir: config.dataDir,
       clock,
       random,
+      onDamage: config.journalDamage,
+      onQuarantined: (message) => logger.error(message),
+      onRecovered: (findings) => logger.info({ findings }, "journal recovered"),
       segmentBytes: config.segmentBytes,
       budgetBytes: config.journalBudgetBytes,
       events: {
         onDurable: (durable) => streams.onDurable(durable),
+        onFull: (reason) => {
+          if (reason === null) {
+            logger.info("the journal has space again");
+          } else {
+            logger.warn({ reason }, "the journal has no space: writes that need it get 507");
+          }
+        },
         onFailed: (error) => {
           logger.error({ err: error }, "the journal failed: writes are refused, reads go on");
           streams.onFailed(error);

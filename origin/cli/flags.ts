@@ -16,9 +16,19 @@ export function addFlags(command: Command, user: "start" | "client" | "all"): Co
       addFlag(command, name);
     }
   }
+  return addCommonFlags(command);
+}
+
+function addCommonFlags(command: Command): Command {
   return command
     .option("--config <file>", "TOML file to read (default: forebay.toml, if there is one)")
     .option("--json", "one JSON document per line, errors too");
+}
+
+/** Adds the flags of a command that looks at the data directory itself. */
+export function addDataFlags(command: Command): Command {
+  addFlag(command, "data");
+  return addCommonFlags(command);
 }
 
 function addFlag(command: Command, name: SettingName): void {

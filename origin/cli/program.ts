@@ -3,7 +3,9 @@ import { Command, InvalidArgumentError } from "commander";
 import type { Resolved } from "../config/mod.ts";
 import { append } from "./append.ts";
 import { printConfig } from "./configPrint.ts";
+import { examples } from "./examples.ts";
 import { addFlags, settingsOf, wantsJson } from "./flags.ts";
+import { addJournal } from "./journal.ts";
 import { list } from "./list.ts";
 import { read } from "./read.ts";
 import { Remote } from "./remote.ts";
@@ -32,6 +34,7 @@ export function program(terminal: Terminal): Command {
   addRead(root, terminal);
   addTail(root, terminal);
   addList(root, terminal);
+  addJournal(root, terminal);
   addConfig(root, terminal);
   return root;
 }
@@ -201,10 +204,6 @@ function wholeCount(text: string): number {
 /** commander's "error: …" in our form: `error usage: …`. */
 function usageError(text: string): string {
   return text.replace(/^error: /, "error usage: ");
-}
-
-function examples(...lines: string[]): string {
-  return `\nExamples:\n${lines.map((line) => `  ${line}\n`).join("")}`;
 }
 
 function version(): string {

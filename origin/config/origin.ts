@@ -34,8 +34,8 @@ export function originConfig(resolved: Resolved, cwd: string): OriginConfig {
     );
   }
   const { host, port, key, allowedOrigins, longPollMs, sseLifetimeMs } = values;
-  const { storage, journalBudgetBytes, segmentBytes, storeBytesMax, maxConnections, logLevel } =
-    values;
+  const { storage, journalDamage, journalBudgetBytes, segmentBytes } = values;
+  const { storeBytesMax, maxConnections, logLevel } = values;
   return {
     host,
     port,
@@ -45,6 +45,7 @@ export function originConfig(resolved: Resolved, cwd: string): OriginConfig {
     longPollMs,
     sseLifetimeMs,
     storage,
+    journalDamage,
     journalBudgetBytes,
     segmentBytes,
     storeBytesMax,

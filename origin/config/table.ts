@@ -127,6 +127,13 @@ export const table: { readonly [K in SettingName]: Setting<Settings[K]> } = {
     fallback: "auto",
     help: "how writes are made durable: auto, uring, threads, node, buffered or memory; one that is not to be had ends the start",
   }),
+  journalDamage: setting({
+    kind: oneOf(["refuse", "quarantine"]),
+    variable: "FOREBAY_JOURNAL_DAMAGE",
+    flag: "--journal-damage",
+    fallback: "refuse",
+    help: "a damaged journal (WAL): refuse to start, or quarantine it, every byte kept, and begin a new one",
+  }),
   journalBudgetBytes: setting({
     kind: size(2 * limits.entryBytesMax, 64 * TiB),
     variable: "FOREBAY_JOURNAL_BUDGET_BYTES",

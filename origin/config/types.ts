@@ -16,6 +16,8 @@ export interface OriginConfig {
   readonly sseLifetimeMs: number;
   /** How the journal makes batches durable; `auto` takes the best that works. `memory` forgets when the process ends. */
   readonly storage: StorageSetting;
+  /** What becomes of a damaged journal: the start fails, or it is set aside and a new one begun. */
+  readonly journalDamage: "refuse" | "quarantine";
   /** Bytes of segment files one process may hold. */
   readonly journalBudgetBytes: number;
   readonly segmentBytes: number;

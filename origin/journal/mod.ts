@@ -21,15 +21,25 @@ import type { Findings } from "./findings.ts";
 import { Manifest } from "./manifest.ts";
 import { NativeCommitter } from "./nativeCommitter.ts";
 import { chooseStorage, type Backend, type StorageChoice } from "./probe.ts";
+import { setAsideIfDamaged } from "./quarantine.ts";
 import { recover, type Recovered } from "./recover.ts";
 import { Ring } from "./ring.ts";
 import type { Journal, JournalEvents, Replay } from "./types.ts";
 
 export { SegmentBudget, type BudgetMember } from "./budget.ts";
+export type { BatchHeader } from "./batchHeader.ts";
 export type { Findings } from "./findings.ts";
 export type { StorageChoice } from "./probe.ts";
-export { surveyJournal, type JournalSurvey, type SegmentSurvey } from "./survey.ts";
+export {
+  missingRanges,
+  readableRanges,
+  surveyJournal,
+  type JournalSurvey,
+  type LsnRange,
+  type SegmentSurvey,
+} from "./survey.ts";
 export { verifyJournal, type Verified } from "./recover.ts";
+export { listQuarantine, restoreQuarantined, type Restored } from "./quarantine.ts";
 export type { Journal, JournalEvents, JournalStats, Replay } from "./types.ts";
 
 export interface JournalOptions {
@@ -49,6 +59,13 @@ export interface JournalOptions {
   /** Instead of the addon this process has; null: as if there was none. */
   readonly native?: NativeLayer | null;
   readonly events: JournalEvents;
+  /**
+   * What becomes of a damaged journal. `refuse`, the default: the start fails and nothing is changed. `quarantine`: its
+   * directory gets another name, every byte kept, and a new journal is begun.
+   */
+  readonly onDamage?: "refuse" | "quarantine";
+  /** Told when a journal was set aside: where it lies, why, and exactly what is not served any more. */
+  readonly onQuarantined?: (message: string) => void;
   /** Told once, before anything is served: which rows of the recovery table were met. */
   readonly onRecovered?: (findings: Findings) => void;
 }
@@ -101,7 +118,16 @@ async function openLocked(options: Sized, lock: DirectoryLock, replay: Replay): 
   const dir = `${options.dir}/journal/0`;
   const counters = newCounters();
   await makeDirectories(disk, dir);
+  await checkShards(disk, options.dir);
   await syncAbove(disk, options.dir);
+  if (options.onDamage === "quarantine") {
+    // Before anything is replayed: the owner is given one journal's entries or the other's.
+    const aside = await setAsideIfDamaged(disk, `${options.dir}/journal`, "0");
+    if (aside !== undefined) {
+      options.onQuarantined?.(aside.message);
+      await makeDirectories(disk, dir);
+    }
+  }
   const recovered = await recover({ ...options, dir, counters }, replay);
   for (const name of recovered.leftovers) {
     await disk.unlink(`${dir}/${name}`);
@@ -187,6 +213,18 @@ function committerOf(
     return new DiskCommitter(begin);
   }
   return new NativeCommitter({ ...begin, layer, backend });
+}
+
+/** There is one shard for now. More of them were made with another configuration, and one journal is not all of it. */
+async function checkShards(disk: Disk, dir: string): Promise<void> {
+  const names = await disk.list(`${dir}/journal`);
+  const shards = names.filter((name) => /^\d+$/.test(name)).length;
+  if (shards !== 1) {
+    throw new ForebayError(
+      "config_invalid",
+      `${dir}/journal holds ${shards} shards, configured is 1; a data directory keeps the count it was made with`,
+    );
+  }
 }
 
 /** Names made by an earlier start that died before it synced them. */

@@ -3,10 +3,13 @@ import { blockBytes, errorCode, type Disk } from "../storage/mod.ts";
 import { chainStart, type BatchHeader, type ChainEnd } from "./batchHeader.ts";
 import { generationOfName, hex } from "./layout.ts";
 import { readManifest } from "./manifest.ts";
-import { scanSegment, type BatchSeen } from "./scan.ts";
-import { decodeSegmentHeader } from "./segmentHeader.ts";
+import { nextBatch, scanSegment, type BatchSeen } from "./scan.ts";
+import { decodeSegmentHeader, type SegmentHeader } from "./segmentHeader.ts";
 import { SegmentReader } from "./segmentReader.ts";
 import { readWatermark } from "./watermark.ts";
+
+/** First and last LSN, both included. */
+export type LsnRange = readonly [number, number];
 
 /** One segment file as it lies there. */
 export interface SegmentSurvey {
@@ -23,6 +26,8 @@ export interface SegmentSurvey {
   /** LSNs; 0 when there is no entry. */
   readonly firstLsn: number;
   readonly lastLsn: number;
+  /** Whole batches behind the place where the chain ends: behind damage, or unacknowledged. */
+  readonly behind: readonly LsnRange[];
   /** ms since the Unix epoch. */
   readonly createdAt: number;
   /** Why the chain of batches ends, or there is none; null after SEAL. */
@@ -142,7 +147,8 @@ async function readSegment(
       counts.lastLsn = header.firstLsn + header.entries - 1;
     }
   };
-  const plain = { name, generation, bytes: reader.size, ...counts, usedBytes: 0, batches: 0 };
+  const none = { usedBytes: 0, batches: 0, behind: [] };
+  const plain = { name, generation, bytes: reader.size, ...counts, ...none };
   try {
     const size = Math.min(blockBytes, reader.size);
     const header = decodeSegmentHeader(await reader.view(0, size), reader.path);
@@ -152,9 +158,11 @@ async function readSegment(
     const result = await scanSegment(reader, header, context.chain, { replay, onBatch: seen });
     const { batches, position: usedBytes, sealed } = result;
     const state = stateOf(generation, sealed, context);
+    const looks = !sealed && state !== "spare";
+    const behind = looks ? await batchesBehind(reader, header, usedBytes) : [];
     return {
       segment: {
-        ...{ ...plain, ...counts, state, usedBytes, batches, createdAt },
+        ...{ ...plain, ...counts, behind, state, usedBytes, batches, createdAt },
         why: sealed ? null : result.why,
       },
       end: sealed ? result.chain : undefined,
@@ -166,6 +174,23 @@ async function readSegment(
     const segment = { ...plain, ...counts, state: "damaged", createdAt: 0 } as const;
     return { segment: { ...segment, why: error.message }, end: undefined };
   }
+}
+
+/** Whole batches of this segment at any block from `from` on. */
+async function batchesBehind(
+  reader: SegmentReader,
+  header: SegmentHeader,
+  from: number,
+): Promise<LsnRange[]> {
+  const ranges: LsnRange[] = [];
+  for (let position = from; position + blockBytes <= reader.size;) {
+    const next = await nextBatch(reader, header, { chain: undefined, position });
+    if (next.header !== undefined && next.header.entries > 0) {
+      ranges.push([next.header.firstLsn, next.end.lsn]);
+    }
+    position += next.header === undefined ? blockBytes : next.bytes;
+  }
+  return ranges;
 }
 
 function stateOf(
@@ -180,4 +205,38 @@ function stateOf(
     return "sealed";
   }
   return generation <= Math.max(active, head) ? "active" : "spare";
+}
+
+/** The LSNs whose entries can be read, as few ranges as possible, ascending. */
+export function readableRanges({ segments }: JournalSurvey): LsnRange[] {
+  const all = segments
+    .filter(({ state }) => state !== "spare" && state !== "trimmed")
+    .flatMap(({ firstLsn, lastLsn, behind }): LsnRange[] => [
+      ...(firstLsn === 0 ? [] : [[firstLsn, lastLsn] as const]),
+      ...behind,
+    ])
+    .toSorted(([a], [b]) => a - b);
+  const merged: [number, number][] = [];
+  for (const [first, last] of all) {
+    const before = merged.at(-1);
+    if (before !== undefined && first <= before[1] + 1) {
+      before[1] = Math.max(before[1], last);
+    } else {
+      merged.push([first, last]);
+    }
+  }
+  return merged;
+}
+
+/** Between the first and the last LSN that can be read, and above the mark: what cannot. */
+export function missingRanges(survey: JournalSurvey): LsnRange[] {
+  const missing: LsnRange[] = [];
+  let next = survey.trimmed + 1;
+  for (const [first, last] of readableRanges(survey)) {
+    if (first > next) {
+      missing.push([next, first - 1]);
+    }
+    next = Math.max(next, last + 1);
+  }
+  return missing;
 }

@@ -33,6 +33,7 @@ function config(changes: Partial<OriginConfig> = {}): OriginConfig {
     segmentBytes: 20 * MiB,
     storeBytesMax: 64 * MiB,
     storage: "auto",
+    journalDamage: "refuse",
     maxConnections: 1000,
     logLevel: "silent",
     ...changes,
