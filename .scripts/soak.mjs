@@ -3,7 +3,7 @@ import { endWithUsage } from "./run.mjs";
 import { runTests } from "./test.mjs";
 
 /** Name → the test files it runs. */
-const suites = { crash: "test/crash/" };
+const suites = { crash: "test/crash/", fuzz: "test/fuzz/" };
 
 const usage = `
 Usage: npm run soak -- NAME [--seed N] [--minutes N]

@@ -31,7 +31,7 @@ export default defineConfig({
       {
         extends: true,
         // Forks: the native addon and file descriptors do not go well with threads.
-        test: { name: "origin", include: ["test/origin/**/*.test.ts"], pool: "forks" },
+        test: { name: "origin", include: ["test/{origin,fuzz}/**/*.test.ts"], pool: "forks" },
       },
       {
         extends: true,

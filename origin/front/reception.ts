@@ -1,4 +1,4 @@
-import { BodyInParts, drainBytesMax, type BodySink, type HeldBytes } from "./body.ts";
+import { BodyInParts, drainBytesMax, tooLarge, type BodySink, type HeldBytes } from "./body.ts";
 
 /**
  * The body of the request at hand on a connection, whose length its head has told:
@@ -17,6 +17,7 @@ export class Reception {
   /** A body that came with its head, while the request's handler has its turn. */
   #whole: Uint8Array | null = null;
   #sink: BodySink | null = null;
+  #bytesMax = 0;
 
   get missing(): number {
     return this.#missing;
@@ -42,6 +43,7 @@ export class Reception {
       this.#parts = new BodyInParts(bytesMax, held, sink);
     } else {
       this.#sink = sink;
+      this.#bytesMax = bytesMax;
     }
   }
 
@@ -50,8 +52,13 @@ export class Reception {
     const { body, sink } = { body: this.#whole, sink: this.#sink };
     this.#whole = null;
     this.#sink = null;
-    if (body !== null) {
-      sink?.onBody(body);
+    if (body === null || sink === null) {
+      return;
+    }
+    if (body.byteLength > this.#bytesMax) {
+      sink.onBodyRefused(tooLarge(this.#bytesMax, `${body.byteLength} bytes came`));
+    } else {
+      sink.onBody(body);
     }
   }
 

@@ -43,7 +43,7 @@ export interface Seen {
 export class Handler {
   readonly seen: Seen[] = [];
   readonly held: HeldBytes;
-  /** Answers wait for `release`. */
+  /** Answers to whole requests wait for `release`; refusals never wait. */
   holding = false;
   /** Refuses before the body is looked at. */
   refusing = false;
@@ -106,7 +106,7 @@ export class Handler {
       const length = body === null ? [] : ["content-length", String(Buffer.byteLength(body))];
       channel.answer(status, ["x-test", "1", ...length], body);
     };
-    if (this.holding) {
+    if (this.holding && status === 200) {
       this.#due.push(answer);
     } else {
       answer();
