@@ -1,10 +1,15 @@
 /** `npm run bench -- NAME`: prints a table and, last, one JSON line. */
 import { benchAppend } from "./append.ts";
+import { benchCommit } from "./commit.ts";
 
 const benches: Record<string, { readonly what: string; run(): Promise<void> }> = {
   append: {
     what: "durable 256-byte appends against the npm reference server, in memory and file-backed (~3 min)",
     run: benchAppend,
+  },
+  commit: {
+    what: "the journal's commits against fio, Node's file calls, other backends and memory (~7 min)",
+    run: benchCommit,
   },
 };
 
