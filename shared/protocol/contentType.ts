@@ -21,9 +21,9 @@ export function mediaType(value: string): string {
   return m[1].toLowerCase();
 }
 
-/** JSON mode of a stream (Durable Streams §9.1): its messages are JSON values. */
+/** JSON mode of a stream (Durable Streams §9.1): its messages are JSON values. Any `+json` type is JSON (RFC 6839 §3.1). */
 export function isJson(type: string): boolean {
-  return type === "application/json";
+  return type === "application/json" || type.endsWith("+json");
 }
 
 /** SSE carries these as text; every other type goes in base64 (Durable Streams §5.8). */

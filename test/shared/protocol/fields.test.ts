@@ -192,16 +192,17 @@ describe("content types", () => {
     expect(codeOf(() => mediaType(`${longest}x`))).toBe("bad_header");
   });
 
-  test("what is JSON and what SSE carries as text", () => {
+  test("P16 what is JSON and what SSE carries as text", () => {
     const types = [
       "application/json",
+      "application/vnd.api+json",
       "text/plain",
       "text/event-stream",
       "application/octet-stream",
       "image/png",
     ];
-    expect(types.map(isJson)).toEqual([true, false, false, false, false]);
-    expect(types.map(isTextual)).toEqual([true, true, true, false, false]);
+    expect(types.map(isJson)).toEqual([true, true, false, false, false, false]);
+    expect(types.map(isTextual)).toEqual([true, true, true, true, false, false]);
   });
 });
 
