@@ -1,104 +1,94 @@
 /**
  * Durable 256-byte appends at 1, 8, 64 and 256 connections against the npm reference server, in memory and
- * file-backed. All sides are up at once; every round visits each of them, ours twice (A/A).
+ * file-backed; at 64 also without the recogniser, by a Hono route, and mixed with reads. All sides are up at once;
+ * every round visits each of them, ours twice (A/A).
  */
-import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { cpuMicros } from "./cpu.ts";
 import { buildDir } from "./place.ts";
+import { createStream, interleaved, settle, type Samples, type Turn } from "./rounds.ts";
 import { startFlags, startServer, type Server } from "./server.ts";
 import { pairedRatio, quartiles, rounded } from "./statistics.ts";
 import { wrk, type WrkResult } from "./wrk.ts";
 
-const rounds = 9;
 const seconds = 1;
 const connectionCounts = [1, 8, 64, 256] as const;
 const idleSeconds = 10;
 
 interface Sample extends WrkResult {
-  /** CPU of the server and of the client, per request, µs. */
+  /** CPU of the server per request, µs. */
   readonly serverCpuUs: number;
 }
 
-/** Samples by side, then by number of connections, in the order of the rounds. */
-type Samples = Map<string, Map<number, Sample[]>>;
+/** How a side is asked, by the argument of append.lua. */
+type Manner = "plain" | "outside" | "mixed";
 
-async function createStream(server: Server, name: string): Promise<string> {
-  const url = `${server.url}/v1/stream/${name}`;
-  const answer = await fetch(url, {
-    method: "PUT",
-    headers: { "content-type": "application/octet-stream" },
-  });
-  if (answer.status !== 201) {
-    throw new Error(`${server.name} answered ${answer.status} to PUT ${url}`);
-  }
-  await answer.arrayBuffer();
-  return url;
+function turn(server: Server, name: string, connections: number, manner: Manner): Turn<Sample> {
+  const label = `${name} ${connections}`;
+  const measure = async (round: number): Promise<Sample> => {
+    const url = await createStream(server, `bench-${name}-${connections}-${round}`);
+    const before = cpuMicros(server.pid);
+    const result = await wrk({ url, connections, seconds, script: "append.lua", argument: manner });
+    return { ...result, serverCpuUs: (cpuMicros(server.pid) - before) / result.requests };
+  };
+  return { name: label, measure };
 }
 
-/** Waits until no side works on what the last run left behind (garbage, dirty pages): all share a core and a disk. */
-async function settle(servers: readonly Server[]): Promise<void> {
-  execFileSync("sync");
-  const busy = (): number => servers.reduce((sum, server) => sum + cpuMicros(server.pid), 0);
-  for (let tries = 0; tries < 20; tries++) {
-    const before = busy();
-    await new Promise((resolve) => setTimeout(resolve, 100));
-    if (busy() - before < 2000) {
-      return;
-    }
-  }
+interface Sides {
+  readonly ours: Server;
+  readonly ours2: Server;
+  readonly memory: Server;
+  readonly file: Server;
+  readonly hono: Server;
 }
 
-async function measure(server: Server, url: string, connections: number): Promise<Sample> {
-  const before = cpuMicros(server.pid);
-  const result = await wrk({ url, connections, seconds, script: "append.lua" });
-  return { ...result, serverCpuUs: (cpuMicros(server.pid) - before) / result.requests };
+async function startSides(dir: string): Promise<Sides> {
+  const origin = (name: string): Promise<Server> => {
+    const flags = ["start", "--no-edge", "--json", "--port", "0", "--data", join(dir, name)];
+    return startServer(name, "../../origin/cli/main.ts", flags, startFlags());
+  };
+  return {
+    ours: await origin("ours"),
+    ours2: await origin("ours2"),
+    memory: await startServer("memory", "servers/reference.ts"),
+    file: await startServer("file", "servers/reference.ts", [join(dir, "file")]),
+    hono: await startServer("hono", "servers/hono.ts", [join(dir, "hono")], startFlags()),
+  };
 }
 
-async function runRounds(servers: readonly Server[]): Promise<Samples> {
-  const samples: Samples = new Map(servers.map((s) => [s.name, new Map()]));
-  for (let round = 0; round < rounds; round++) {
-    for (const connections of connectionCounts) {
-      // rotate the order and turn it round, so that no side always runs after the same other
-      const order = round % 2 === 0 ? servers : servers.toReversed();
-      for (let i = 0; i < order.length; i++) {
-        const server = order[(i + round) % order.length];
-        if (server !== undefined) {
-          const url = await createStream(server, `bench-${connections}-${round}`);
-          await settle(servers);
-          const ofSide = samples.get(server.name);
-          const list = ofSide?.get(connections) ?? [];
-          list.push(await measure(server, url, connections));
-          ofSide?.set(connections, list);
-        }
-      }
-    }
-    process.stderr.write(`round ${round + 1} of ${rounds}\n`);
-  }
-  return samples;
-}
-
-function column(samples: Samples, side: string, connections: number, key: keyof Sample): number[] {
-  return (samples.get(side)?.get(connections) ?? []).map((sample) => sample[key]);
-}
-
-function printTable(samples: Samples): void {
-  console.log(
-    "connections  side      appends/s  [q1 … q3]          p50 µs   p99 µs   server CPU µs",
+function groupsOf({ hono, ...compared }: Sides): Turn<Sample>[][] {
+  const groups = connectionCounts.map((connections) =>
+    Object.values(compared).map((server) => turn(server, server.name, connections, "plain")),
   );
-  for (const connections of connectionCounts) {
-    for (const side of samples.keys()) {
-      const rate = quartiles(column(samples, side, connections, "perSecond"));
-      const cell = (key: keyof Sample, width: number): string =>
-        quartiles(column(samples, side, connections, key))
-          .median.toFixed(key === "serverCpuUs" ? 1 : 0)
-          .padStart(width);
-      const spread = `[${rate.q1.toFixed(0)} … ${rate.q3.toFixed(0)}]`;
-      console.log(
-        `${String(connections).padStart(11)}  ${side.padEnd(8)}  ${rate.median.toFixed(0).padStart(9)}  ${spread.padEnd(17)}  ${cell("p50Us", 7)}  ${cell("p99Us", 7)}  ${cell("serverCpuUs", 14)}`,
-      );
-    }
+  const { ours, memory } = compared;
+  groups.push([
+    turn(ours, "recognised", 64, "plain"),
+    turn(ours, "http", 64, "outside"),
+    turn(hono, "hono", 64, "plain"),
+  ]);
+  groups.push([turn(ours, "mixed", 64, "mixed"), turn(memory, "memoryMixed", 64, "mixed")]);
+  return groups;
+}
+
+const column = (samples: Samples<Sample>, name: string, key: keyof Sample): number[] =>
+  (samples.get(name) ?? []).map((sample) => sample[key]);
+
+function printTable(samples: Samples<Sample>): void {
+  console.log(
+    "side, connections   requests/s  [q1 … q3]          p50 µs   p99 µs   server CPU µs  [q1 … q3]",
+  );
+  for (const name of samples.keys()) {
+    const rate = quartiles(column(samples, name, "perSecond"));
+    const cpu = quartiles(column(samples, name, "serverCpuUs"));
+    const micros = (key: keyof Sample): string =>
+      quartiles(column(samples, name, key))
+        .median.toFixed(0)
+        .padStart(7);
+    const spread = `[${rate.q1.toFixed(0)} … ${rate.q3.toFixed(0)}]`;
+    console.log(
+      `${name.padEnd(18)}  ${rate.median.toFixed(0).padStart(10)}  ${spread.padEnd(17)}  ${micros("p50Us")}  ${micros("p99Us")}  ${cpu.median.toFixed(1).padStart(14)}  [${cpu.q1.toFixed(1)} … ${cpu.q3.toFixed(1)}]`,
+    );
   }
 }
 
@@ -127,43 +117,51 @@ async function echoRate(): Promise<number> {
 
 export async function benchAppend(): Promise<void> {
   const dir = mkdtempSync(join(buildDir(), "bench-append-"));
-  const servers: Server[] = [];
+  let servers: Server[] = [];
   try {
-    for (const name of ["ours", "ours2"]) {
-      const flags = ["start", "--no-edge", "--json", "--port", "0", "--data", join(dir, name)];
-      servers.push(await startServer(name, "../../origin/cli/main.ts", flags, startFlags()));
-    }
-    servers.push(await startServer("memory", "servers/reference.ts"));
-    servers.push(await startServer("file", "servers/reference.ts", [join(dir, "file")]));
+    const sides = await startSides(dir);
+    servers = Object.values(sides);
     const echo = await echoRate();
-    const samples = await runRounds(servers);
+    const samples = await interleaved(groupsOf(sides), () => settle(servers));
     printTable(samples);
-    const rate = (side: string): number[] => column(samples, side, 64, "perSecond");
-    const cpu = (side: string): number =>
-      quartiles(column(samples, side, 64, "serverCpuUs")).median;
-    const fastest = Math.max(
-      ...["ours", "memory", "file"].map((side) => quartiles(rate(side)).median),
-    );
-    console.log(
-      `bare echo, 64 connections: ${echo.toFixed(0)}/s, ${(echo / fastest).toFixed(2)}× the fastest side`,
-    );
-    const [ours] = servers;
-    const ratios = {
-      memory64: rounded(pairedRatio(rate("ours"), rate("memory")).median),
-      file64: rounded(pairedRatio(rate("ours"), rate("file")).median),
-      aa64: rounded(pairedRatio(rate("ours"), rate("ours2")).median),
-    };
-    const counters = {
-      cpuUs64: rounded(cpu("ours")),
-      cpuUsMemory64: rounded(cpu("memory")),
-      cpuUsFile64: rounded(cpu("file")),
-      aa64: ratios.aa64,
-      idleCpuPercent: ours === undefined ? Number.NaN : rounded(await idleCpuPercent(ours)),
-      echoOverFastest: rounded(echo / fastest),
-    };
-    console.log(JSON.stringify({ bench: "append", ratios, counters }));
+    await printSummary(samples, echo, sides.ours);
   } finally {
     await Promise.all(servers.map((server) => server.stop()));
     rmSync(dir, { recursive: true, force: true });
   }
+}
+
+async function printSummary(samples: Samples<Sample>, echo: number, ours: Server): Promise<void> {
+  const rate = (name: string): number[] => column(samples, `${name} 64`, "perSecond");
+  const cpu = (name: string): number =>
+    rounded(quartiles(column(samples, `${name} 64`, "serverCpuUs")).median);
+  const ratio = (name: string, other: string): number =>
+    rounded(pairedRatio(rate(name), rate(other)).median);
+  const medians = ["ours", "memory", "file", "http", "hono"].map(
+    (name) => quartiles(rate(name)).median,
+  );
+  const fastest = Math.max(...medians);
+  console.log(
+    `bare echo, 64 connections: ${echo.toFixed(0)}/s, ${(echo / fastest).toFixed(2)}× the fastest side`,
+  );
+  const ratios = {
+    memory64: ratio("ours", "memory"),
+    file64: ratio("ours", "file"),
+    aa64: ratio("ours", "ours2"),
+    recogniserVsNodeHttp: ratio("recognised", "http"),
+    recogniserVsHono: ratio("recognised", "hono"),
+    mixed: ratio("mixed", "memoryMixed"),
+  };
+  const counters = {
+    cpuUs64: cpu("ours"),
+    cpuUsMemory64: cpu("memory"),
+    cpuUsFile64: cpu("file"),
+    cpuUsNodeHttp64: cpu("http"),
+    cpuUsHono64: cpu("hono"),
+    cpuUsMixed64: cpu("mixed"),
+    aa64: ratios.aa64,
+    idleCpuPercent: rounded(await idleCpuPercent(ours)),
+    echoOverFastest: rounded(echo / fastest),
+  };
+  console.log(JSON.stringify({ bench: "append", ratios, counters }));
 }

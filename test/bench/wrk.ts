@@ -10,6 +10,8 @@ export interface WrkOptions {
   readonly seconds: number;
   /** Lua script under bench/. */
   readonly script: string;
+  /** For the script. */
+  readonly argument?: string;
 }
 
 export interface WrkResult {
@@ -24,7 +26,8 @@ export interface WrkResult {
  *
  * @throws Error when any request failed: a rate with errors in it measures nothing
  */
-export async function wrk({ url, connections, seconds, script }: WrkOptions): Promise<WrkResult> {
+export async function wrk(options: WrkOptions): Promise<WrkResult> {
+  const { url, connections, seconds, script, argument } = options;
   const path = new URL(script, import.meta.url).pathname;
   const args = [
     "-c",
@@ -36,6 +39,7 @@ export async function wrk({ url, connections, seconds, script }: WrkOptions): Pr
     "-s",
     path,
     url,
+    ...(argument === undefined ? [] : ["--", argument]),
   ];
   const { stdout } = await run("taskset", args);
   const line = stdout.split("\n").find((text) => text.startsWith("{"));
