@@ -71,6 +71,33 @@ class Limits {
   /** Unsent bytes of one SSE reader before it is dropped to catch up later. */
   readonly sseBacklogBytesMax: number = 1 * MiB;
   readonly waitersMax: number = 100_000;
+
+  readonly subscriptionsMax: number = 1000;
+  /** A subscription's id, in UTF-8 bytes. */
+  readonly subscriptionIdBytesMax: number = 256;
+  readonly subscriptionBodyBytesMax: number = 256 * KiB;
+  readonly subscriptionDescriptionBytesMax: number = 1024;
+  /** Streams one subscription follows, and all of them together. */
+  readonly subscriptionLinksMax: number = 10_000;
+  readonly subscriptionLinksTotalMax: number = 500_000;
+  /** Streams named in one request of a subscription, acknowledged ones too. */
+  readonly subscriptionRequestStreamsMax: number = 1000;
+  /** Streams one wake tells of, pending ones first. */
+  readonly wakeStreamsMax: number = 1000;
+  /** A pattern: so many bytes, so many segments (the matcher keeps them as bits of one number). */
+  readonly globBytesMax: number = 1024;
+  readonly globSegmentsMax: number = 30;
+  readonly webhookUrlBytesMax: number = 2048;
+  readonly workerNameBytesMax: number = 256;
+  readonly leaseMsDefault: number = 30_000;
+  readonly leaseMsMin: number = 1000;
+  readonly leaseMsMax: number = 600_000;
+  /** Webhooks in flight at once; those that failed before may take half. */
+  readonly webhooksInFlightMax: number = 64;
+  /** From the connect to the end of the answer. */
+  readonly webhookMsMax: number = 10_000;
+  /** What is read of a webhook's answer. */
+  readonly webhookAnswerBytesMax: number = 16 * KiB;
 }
 
 export const limits: Limits = new Limits();
@@ -81,6 +108,7 @@ const relations: readonly (readonly [boolean, string])[] = [
   [limits.entryBytesMax * 2 <= limits.segmentBytes, "two entries fit in a segment"],
   [limits.batchBytesTarget <= limits.frameBytesMax, "batchBytesTarget ≤ frameBytesMax"],
   [limits.frameBytesMax <= limits.pushBytesMax, "frameBytesMax ≤ pushBytesMax"],
+  [limits.globSegmentsMax <= 30, "a pattern's segments and its end are bits of a small integer"],
   [limits.outboxSoftBytes < limits.outboxHardBytes, "outboxSoftBytes < outboxHardBytes"],
 ];
 for (const [holds, relation] of relations) {

@@ -58,6 +58,19 @@ const rows = {
   stream_recreated: [409, "The record was accepted before the stream's creation"],
   seq_too_old: [409, "The seq is below the producer's window"],
 
+  // Subscriptions
+  bad_subscription: [400, "The subscription request is not valid"],
+  webhook_rejected: [400, "This webhook URL may not be called from here"],
+  bad_token: [401, "The subscription's token is missing or not valid"],
+  subscription_not_found: [404, "The subscription does not exist"],
+  subscription_exists: [409, "The subscription exists with another configuration"],
+  fenced: [409, "The wake is over, or another generation has begun"],
+  already_claimed: [409, "Another worker holds the subscription"],
+  no_pending_work: [409, "The subscription has nothing pending"],
+  bad_ack_offset: [409, "The acknowledged offset is not between the cursor and the tail"],
+  too_many_links: [409, "The subscription would follow too many streams"],
+  too_many_subscriptions: [429, "There are too many subscriptions", "retry"],
+
   // Load and faults
   edge_overloaded: [503, "Too many bytes are pending at this edge", "retry"],
   outbox_slow: [429, "The outbox is above its soft mark", "retry"],

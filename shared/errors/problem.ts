@@ -13,8 +13,12 @@ export interface Problem {
 
 export const problemContentType = "application/problem+json";
 
-/** The problem document of an error, as JSON text. */
-export function problemJson(code: ErrorCode, detail: string): string {
+/** The problem document of an error, as JSON text; `extension` are more members of it (RFC 9457 §3.2). */
+export function problemJson(
+  code: ErrorCode,
+  detail: string,
+  extension: Readonly<Record<string, unknown>> = {},
+): string {
   const { status, title, retryable } = catalogue[code];
   const problem: Problem = {
     type: `urn:forebay:error:${code}`,
@@ -24,7 +28,7 @@ export function problemJson(code: ErrorCode, detail: string): string {
     code,
     retryable,
   };
-  return JSON.stringify(problem);
+  return JSON.stringify({ ...problem, ...extension });
 }
 
 /** The header fields that go with an error's problem document (names in lower case). */

@@ -20,9 +20,18 @@ export const header = {
   ack: "forebay-ack",
   position: "forebay-position",
   batchId: "forebay-batch-id",
+  /** Where the sender of a request reaches this service, when that is through an edge. */
+  publicUrl: "forebay-public-url",
 } as const;
 
 export const streamPrefix = "/v1/stream/";
+/** Subscriptions and the keys of their signatures; no stream lies below it. */
+export const controlPrefix = "/v1/stream/__ds/";
+/** Whether a request target names a stream; subscriptions have their own requests below the same prefix. */
+export function isStreamTarget(target: string): boolean {
+  return target.startsWith(streamPrefix) && !target.startsWith(controlPrefix);
+}
+
 export const ingestPrefix = "/v1/ingest/";
 export const acksPrefix = "/v1/acks/";
 export const framesPath = "/v1/frames";

@@ -1,5 +1,6 @@
 /** What both sides must read and write alike of the Durable Streams protocol over HTTP. */
 export { parseAck, type AckLevel } from "./ack.ts";
+export { controlError } from "./control.ts";
 export { isJson, isTextual, mediaType } from "./contentType.ts";
 export {
   corsHeaders,
@@ -13,10 +14,12 @@ export { responseCursor } from "./cursor.ts";
 export { formatEtag, ifNoneMatch, type Representation } from "./etag.ts";
 export {
   acksPrefix,
+  controlPrefix,
   framesContentType,
   framesPath,
   header,
   ingestPrefix,
+  isStreamTarget,
   streamPrefix,
 } from "./headers.ts";
 export { parseFork, type ForkFields, type ForkPoint } from "./fork.ts";

@@ -37,9 +37,12 @@ export function normalizeStreamPath(rawPath: string): string {
   return path;
 }
 
-/** `_forebay/…` is written by Forebay alone: the quarantine and what else it keeps as streams. */
+/**
+ * `_forebay/…` is written by Forebay alone: the quarantine and what else it keeps as streams. `__ds/…` are the
+ * protocol's own requests, not streams.
+ */
 export function isReservedPath(path: string): boolean {
-  return path === "_forebay" || path.startsWith("_forebay/");
+  return /^(?:_forebay|__ds)(?:\/|$)/.test(path);
 }
 
 function badPath(rawPath: string, found: string): ForebayError {
