@@ -119,7 +119,9 @@ class ShardStreams implements OwnedStreams {
   }
 
   life(path: string): contract.StreamLife | undefined {
-    return this.#shard.find(path, this.#shard.clock.now());
+    const stream = this.#shard.state.byPath.get(path);
+    const lives = stream !== undefined && this.#shard.clock.now() < stream.deadline;
+    return lives ? stream : undefined;
   }
 
   lives(): Iterable<contract.StreamLife> {

@@ -161,7 +161,7 @@ export interface Streams {
   unfollow(path: string, follower: Follower): void;
   /** Calls `waiter.release` at once when `lsn` is durable, else when it becomes so, in order of `hold` calls. */
   hold(lsn: Lsn, waiter: GateWaiter): void;
-  /** The living stream at `path`. */
+  /** The living stream at `path`. Writes nothing: the end of one that has expired is left to who asks for it. */
   life(path: string): StreamLife | undefined;
   /** All living streams. */
   lives(): Iterable<StreamLife>;

@@ -65,6 +65,7 @@ const heights: Record<string, number> = {
   "origin/store": 3,
   "origin/stream": 4,
   "origin/consume": 5,
+  "origin/subscription": 5,
   "origin/gateway": 6,
   "origin/main.ts": 7,
   "origin/cli": 8,
