@@ -1,12 +1,18 @@
 import pino, { type Logger } from "pino";
 import { ForebayError } from "../shared/errors/mod.ts";
-import type { OriginConfig } from "./config/mod.ts";
+import { isLoopback, type OriginConfig } from "./config/mod.ts";
 import { createGateway, defaultSettings, type Gateway } from "./gateway/mod.ts";
 import { openJournal, type Journal } from "./journal/mod.ts";
 import { clock, random } from "./ports/mod.ts";
 import { MemoryDisk, realDisk } from "./storage/mod.ts";
 import { ResidentStore } from "./store/mod.ts";
 import { createStreams, type OwnedStreams } from "./stream/mod.ts";
+import {
+  AddressPolicy,
+  createSubscriptions,
+  createWebhookClient,
+  type OwnedSubscriptions,
+} from "./subscription/mod.ts";
 
 export interface RunningOrigin {
   readonly url: string;
@@ -32,9 +38,12 @@ export async function startOrigin(
 ): Promise<RunningOrigin> {
   checkAddress(config);
   const streams = createStreams({ clock, store: new ResidentStore(config.storeBytesMax) });
+  const subscribed = subscriptionsOf(config, streams, logger);
+  const { subscriptions } = subscribed;
   const journal = await openStreams(config, streams, logger);
   try {
-    const gateway = gatewayOf(config, { streams, journal, logger });
+    subscriptions.start();
+    const gateway = gatewayOf(config, { streams, subscriptions, journal, logger });
     const port = await gateway.listen(config.host, config.port);
     const { storage, storageReason } = journal;
     logger.info({ port, storage, storageReason, dataDir: config.dataDir }, "origin listens");
@@ -43,10 +52,12 @@ export async function startOrigin(
       port,
       close: async () => {
         await gateway.close(closeDeadlineMs);
+        await subscribed.close();
         await closeJournal(streams, journal, logger);
       },
     };
   } catch (error) {
+    await subscribed.close();
     await closeJournal(streams, journal, logger);
     throw error;
   }
@@ -60,8 +71,7 @@ function standardLogger(config: OriginConfig): Logger {
 
 /** Whoever reaches an address may write there, so only this machine's own may go without a key. */
 function checkAddress({ host, key }: OriginConfig): void {
-  const loopback = host === "localhost" || host === "::1" || /^127(?:\.\d{1,3}){3}$/.test(host);
-  if (key === null && !loopback) {
+  if (key === null && !isLoopback(host)) {
     const message = `${host} can be reached from outside: set FOREBAY_KEY, or bind 127.0.0.1`;
     throw new ForebayError("key_required", message);
   }
@@ -109,22 +119,48 @@ async function openStreams(
   return journal;
 }
 
+interface Subscribed {
+  readonly subscriptions: OwnedSubscriptions;
+  close(): Promise<void>;
+}
+
+/** The subscriptions with what sends their webhooks: to this machine too while nobody else can ask for that. */
+function subscriptionsOf(
+  { host, webhookPrivateHosts }: OriginConfig,
+  streams: OwnedStreams,
+  log: Logger,
+): Subscribed {
+  const policy = new AddressPolicy(isLoopback(host), webhookPrivateHosts);
+  const { post, close } = createWebhookClient(policy);
+  const subscriptions = createSubscriptions({ streams, clock, random, log, post, policy });
+  return {
+    subscriptions,
+    close: async () => {
+      subscriptions.close();
+      await close();
+    },
+  };
+}
+
 interface Parts {
   readonly streams: OwnedStreams;
+  readonly subscriptions: OwnedSubscriptions;
   readonly journal: Journal;
   readonly logger: Logger;
 }
 
-function gatewayOf(config: OriginConfig, { streams, journal, logger }: Parts): Gateway {
-  const { key, allowedOrigins, longPollMs, sseLifetimeMs, maxConnections } = config;
+function gatewayOf(config: OriginConfig, parts: Parts): Gateway {
+  const { streams, subscriptions, journal, logger } = parts;
+  const { key, allowedOrigins, publicUrl, longPollMs, sseLifetimeMs, maxConnections } = config;
   return createGateway({
     streams,
+    subscriptions,
     clock,
     random,
     log: logger,
     settings: {
       ...defaultSettings,
-      ...{ key, allowedOrigins, longPollMs, sseLifetimeMs, maxConnections },
+      ...{ key, allowedOrigins, publicUrl, longPollMs, sseLifetimeMs, maxConnections },
     },
     durableAck: journal.storage === "memory" ? "memory" : "origin",
     status: () => ({

@@ -34,6 +34,7 @@ export function originConfig(resolved: Resolved, cwd: string): OriginConfig {
     );
   }
   const { host, port, key, allowedOrigins, longPollMs, sseLifetimeMs } = values;
+  const { publicUrl, webhookPrivateHosts } = values;
   const { storage, journalDamage, journalBudgetBytes, segmentBytes } = values;
   const { storeBytesMax, maxConnections, logLevel } = values;
   return {
@@ -42,6 +43,8 @@ export function originConfig(resolved: Resolved, cwd: string): OriginConfig {
     dataDir: resolve(cwd, values.data),
     key,
     allowedOrigins,
+    publicUrl,
+    webhookPrivateHosts,
     longPollMs,
     sseLifetimeMs,
     storage,

@@ -104,6 +104,25 @@ export const table: { readonly [K in SettingName]: Setting<Settings[K]> } = {
     help: "web origins whose pages may call; pages served from this machine always may",
     show: (value) => value.join(",") || "none",
   }),
+  publicUrl: setting<string | null>({
+    kind: optionalMatching(
+      /^https?:\/\/[^\s/?#@]+$/,
+      "an address without a path such as https://streams.example",
+    ),
+    variable: "FOREBAY_PUBLIC_URL",
+    flag: "--public-url",
+    fallback: null,
+    help: "where webhook receivers reach this service; otherwise what subscribers called it by",
+    show: (value) => value ?? "as called",
+  }),
+  webhookPrivateHosts: setting<readonly string[]>({
+    kind: list(/^[0-9A-Za-z._:-]+$/, "host names or addresses such as hooks.internal"),
+    variable: "FOREBAY_WEBHOOK_PRIVATE_HOSTS",
+    flag: "--webhook-private-hosts",
+    fallback: [],
+    help: "hosts in private networks that webhooks may go to; loopback is allowed while only loopback is bound",
+    show: (value) => value.join(",") || "none",
+  }),
   longPollMs: setting({
     kind: duration(50, 300_000),
     variable: "FOREBAY_LONG_POLL_MS",

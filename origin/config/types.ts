@@ -10,6 +10,10 @@ export interface OriginConfig {
   readonly key: string | null;
   /** Exact web origins (`https://app.example`) whose pages may call, beside those served from this machine. */
   readonly allowedOrigins: readonly string[];
+  /** Where webhook receivers reach this service; null for what each subscription's own request was addressed to. */
+  readonly publicUrl: string | null;
+  /** Hosts that webhooks may go to wherever they are; see `AddressPolicy`. */
+  readonly webhookPrivateHosts: readonly string[];
   /** How long a long-poll waits at the tail before 204. */
   readonly longPollMs: number;
   /** An SSE response ends after this; the client comes back with its offset. */

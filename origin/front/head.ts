@@ -8,6 +8,7 @@ const singular = [
   "authorization",
   "origin",
   "forebay-ack",
+  "forebay-public-url",
   "stream-seq",
   "stream-closed",
   "stream-ttl",

@@ -1,5 +1,5 @@
 import { limits } from "../../shared/limits.ts";
-import { framesPath, streamPrefix } from "../../shared/protocol/mod.ts";
+import { framesPath, isStreamTarget } from "../../shared/protocol/mod.ts";
 import { Head } from "./head.ts";
 
 /** A request of the subset, as far as its head says. */
@@ -101,7 +101,7 @@ function runOf(bytes: Uint8Array, from: number, kind: number): number {
 }
 
 function isOurs(url: string): boolean {
-  return url.startsWith(streamPrefix) || url === framesPath || url.startsWith(`${framesPath}?`);
+  return isStreamTarget(url) || url === framesPath || url.startsWith(`${framesPath}?`);
 }
 
 /** `text` ends with the last field's line end. Null when these are not fields of the subset. */

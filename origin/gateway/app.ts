@@ -2,7 +2,12 @@ import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { Hono, type Context as HonoContext } from "hono";
 import type { Registry } from "prom-client";
 import { ForebayError } from "../../shared/errors/mod.ts";
-import { framesPath, ingestPrefix, streamPrefix } from "../../shared/protocol/mod.ts";
+import {
+  controlPrefix,
+  framesPath,
+  ingestPrefix,
+  streamPrefix,
+} from "../../shared/protocol/mod.ts";
 import type { Exchange } from "./exchange.ts";
 import { livez, readyz } from "./health.ts";
 import { ingest } from "./ingest.ts";
@@ -11,6 +16,7 @@ import { listStreams } from "./listing.ts";
 import { metricsReply } from "./metrics.ts";
 import { headStream, readStream, type ReadAnswer } from "./read.ts";
 import { problemReply, type Reply } from "./reply.ts";
+import { subscriptions } from "./subscriptions.ts";
 
 export interface AppEnv {
   Bindings: { readonly exchange: Exchange };
@@ -25,6 +31,7 @@ export function createApp(registry: Registry): App {
   const app: App = new Hono<AppEnv>({
     getPath: (_request, options) => options?.env?.exchange.target.path ?? "/",
   });
+  app.on(["GET", "PUT", "POST", "DELETE"], `${controlPrefix}*`, serve(subscriptions));
   app.get(`${streamPrefix}*`, serve(readOrHead));
   app.put(`${streamPrefix}*`, serve(createStream));
   app.delete(`${streamPrefix}*`, serve(removeStream));

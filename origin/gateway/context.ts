@@ -2,6 +2,7 @@ import type { Clock, Random } from "../../shared/ports/mod.ts";
 import type { FrontSettings, HeldBytes } from "../front/mod.ts";
 import type { JournalStats } from "../journal/mod.ts";
 import type { Streams } from "../stream/mod.ts";
+import type { Subscriptions } from "../subscription/mod.ts";
 import type { Counters } from "./counters.ts";
 import type { Fanout } from "./fanout.ts";
 import type { WebHeaders } from "./webHeaders.ts";
@@ -16,6 +17,8 @@ export interface GatewayLog {
 export interface GatewaySettings extends FrontSettings {
   readonly key: string | null;
   readonly allowedOrigins: readonly string[];
+  /** What the URLs in subscriptions begin with; null for what each request was addressed to. */
+  readonly publicUrl: string | null;
   readonly bodyBytesMax: number;
   /** Bodies being received, all together. */
   readonly heldBytesMax: number;
@@ -48,6 +51,7 @@ export interface Lingering {
 /** All that handlers share. */
 export interface Context {
   readonly streams: Streams;
+  readonly subscriptions: Subscriptions;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: GatewayLog;

@@ -10,6 +10,7 @@ export const routes = [
   "sse",
   "ingest",
   "list",
+  "subscriptions",
   "health",
   "metrics",
   "preflight",

@@ -2,7 +2,12 @@ import type { ServerResponse } from "node:http";
 import { getRequestListener } from "@hono/node-server";
 import type { Hono } from "hono";
 import { ForebayError, problemContentType, problemJson } from "../../shared/errors/mod.ts";
-import { framesPath, securityHeaders, streamPrefix } from "../../shared/protocol/mod.ts";
+import {
+  framesPath,
+  isStreamTarget,
+  securityHeaders,
+  streamPrefix,
+} from "../../shared/protocol/mod.ts";
 import type { Channel, NodeChannel } from "../front/mod.ts";
 import type { AppEnv } from "./app.ts";
 import { Append } from "./append.ts";
@@ -64,7 +69,7 @@ export class Dispatch {
 }
 
 function isHot(url: string): boolean {
-  return url.startsWith(streamPrefix) || url === framesPath || url.startsWith(`${framesPath}?`);
+  return isStreamTarget(url) || url === framesPath || url.startsWith(`${framesPath}?`);
 }
 
 /** Programmer errors go on and end the process. */

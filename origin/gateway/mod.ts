@@ -7,6 +7,7 @@ import { limits } from "../../shared/limits.ts";
 import { parseAllowedOrigins } from "../../shared/protocol/mod.ts";
 import { Front, HeldBytes } from "../front/mod.ts";
 import type { Streams } from "../stream/mod.ts";
+import type { Subscriptions } from "../subscription/mod.ts";
 import { createApp } from "./app.ts";
 import type { Context, GatewayLog, GatewaySettings, StorageStatus } from "./context.ts";
 import { Counters } from "./counters.ts";
@@ -19,6 +20,7 @@ export type { GatewayLog, GatewaySettings, StorageStatus } from "./context.ts";
 
 export interface GatewayOptions {
   readonly streams: Streams;
+  readonly subscriptions: Subscriptions;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: GatewayLog;
@@ -42,6 +44,7 @@ export interface Gateway {
 export const defaultSettings: GatewaySettings = {
   key: null,
   allowedOrigins: [],
+  publicUrl: null,
   maxConnections: 10_000,
   bodyBytesMax: limits.bodyBytesMax,
   heldBytesMax: 512 * 1024 * 1024,

@@ -27,6 +27,8 @@ function config(changes: Partial<OriginConfig> = {}): OriginConfig {
     dataDir: join(directory, "data"),
     key: null,
     allowedOrigins: [],
+    publicUrl: null,
+    webhookPrivateHosts: [],
     longPollMs: 500,
     sseLifetimeMs: 60_000,
     journalBudgetBytes: 80 * MiB,

@@ -6,6 +6,11 @@ import {
 import { clock, random } from "../../../origin/ports/mod.ts";
 import { ResidentStore } from "../../../origin/store/mod.ts";
 import { createStreams, type OwnedStreams } from "../../../origin/stream/mod.ts";
+import {
+  AddressPolicy,
+  createSubscriptions,
+  createWebhookClient,
+} from "../../../origin/subscription/mod.ts";
 import { lsn } from "../../../shared/ids/mod.ts";
 import { SteppedJournal } from "./steppedJournal.ts";
 
@@ -27,13 +32,20 @@ export async function startGateway(
     onDurable: (durable) => streams.onDurable(durable),
     onFailed: (error) => streams.onFailed(error),
   });
+  const policy = new AddressPolicy(true, []);
+  const webhooks = createWebhookClient(policy);
+  const log = { info() {}, warn() {}, error() {} };
+  const { post } = webhooks;
+  const subscriptions = createSubscriptions({ streams, clock, random, log, post, policy });
   streams.onDurable(lsn(0));
   streams.start(journal);
+  subscriptions.start();
   const gateway = createGateway({
     streams,
+    subscriptions,
     clock,
     random,
-    log: { info() {}, warn() {}, error() {} },
+    log,
     settings: { ...defaultSettings, longPollMs: 500, ...settings },
     durableAck: "origin",
     status: () => ({
@@ -53,6 +65,8 @@ export async function startGateway(
     journal,
     async close(deadlineMs = 2000): Promise<void> {
       await gateway.close(deadlineMs);
+      subscriptions.close();
+      await webhooks.close();
       streams.close();
     },
   };
