@@ -13,15 +13,22 @@ const hopByHop: ReadonlySet<string> = new Set([
 
 /** What the edge says itself or keeps to itself: the client's key, its cookies, its page's origin, who forwarded it. */
 const notUpstream =
-  /^(?:host|content-length|authorization|cookie|origin|accept-encoding|cf-.*|x-forwarded-.*|x-real-ip)$/;
+  /^(?:host|content-length|authorization|cookie|origin|accept-encoding|forebay-public-url|cf-.*|x-forwarded-.*|x-real-ip)$/;
 /** CORS is the edge's to answer. */
 const notDownstream = /^(?:access-control-.*|date|server)$/;
 
-/** The fields that go to the origin. */
-export function requestFields(from: Headers, key: string | null): Headers {
+/** The fields that go to the origin; `own` are the edge's word, the last one. */
+export function requestFields(
+  from: Headers,
+  key: string | null,
+  own: Readonly<Record<string, string>>,
+): Headers {
   const fields = passed(from, notUpstream);
   if (key !== null) {
     fields.set("authorization", `Bearer ${key}`);
+  }
+  for (const [name, value] of Object.entries(own)) {
+    fields.set(name, value);
   }
   return fields;
 }

@@ -14,6 +14,8 @@ export interface Forwarding {
   readonly link: OriginLink;
   /** The client has shown the key. What it sends goes with the edge's own; what others ask for is asked without. */
   readonly keyed: boolean;
+  /** Fields that go in place of the client's, or besides them. */
+  readonly fields?: Readonly<Record<string, string>>;
 }
 
 /** The longest wait for an answer's header, a long-poll's time on top if it is live. The body may take as long as it likes. */
@@ -35,7 +37,14 @@ export class Reader {
    *
    * @throws ForebayError `origin_unreachable`; for a method that changes something `outcome_unknown` once it was sent
    */
-  async forward({ request, target, body, link, keyed }: Forwarding): Promise<Response> {
+  async forward({
+    request,
+    target,
+    body,
+    link,
+    keyed,
+    fields = {},
+  }: Forwarding): Promise<Response> {
     const safe = request.method === "GET" || request.method === "HEAD";
     if (!safe) {
       await this.#reach.ensure(link);
@@ -44,7 +53,7 @@ export class Reader {
     const upstream = await this.#answered(safe, waitMs, (signal) =>
       fetch(link.url + target, {
         method: request.method,
-        headers: requestFields(request.headers, keyed ? link.key : null),
+        headers: requestFields(request.headers, keyed ? link.key : null, fields),
         body: body === null || body.length === 0 ? null : body,
         redirect: "manual",
         cache: "no-store",

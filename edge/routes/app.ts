@@ -3,6 +3,7 @@ import { ForebayError } from "../../shared/errors/mod.ts";
 import type { Clock } from "../../shared/ports/mod.ts";
 import {
   acksPrefix,
+  controlPrefix,
   corsHeaders,
   ingestPrefix,
   loopbackOrigins,
@@ -21,6 +22,7 @@ import { acks, outboxesPrefix, outboxStatus } from "./outboxes.ts";
 import { listStreams, passOn } from "./passOn.ts";
 import { problemReply } from "./reply.ts";
 import { createServices, type Services } from "./services.ts";
+import { subscriptions } from "./subscriptions.ts";
 
 type Handler = (call: Call, services: Services) => Response | Promise<Response>;
 
@@ -49,6 +51,7 @@ function createRoutes(services: Services): Hono<{ Bindings: Env }> {
   const serve = (handler: Handler) => (c: Context<{ Bindings: Env }>) =>
     answer(c, services, handler);
   app.options("*", serve(preflight));
+  app.on(["GET", "PUT", "POST", "DELETE"], `${controlPrefix}*`, serve(subscriptions));
   app.post(`${streamPrefix}*`, serve(append));
   app.on(["GET", "PUT", "DELETE"], `${streamPrefix}*`, serve(passOn));
   app.get(streamsPath, serve(listStreams));

@@ -111,7 +111,7 @@ export class Call {
    * @throws ForebayError `unauthorized`, `origin_not_allowed`
    */
   authorize(): void {
-    const { key, webOrigins } = this.settings;
+    const { key } = this.settings;
     if (key !== null && !this.#hasKey()) {
       throw new ForebayError(
         "unauthorized",
@@ -121,8 +121,13 @@ export class Call {
         },
       );
     }
+    this.checkWebOrigin();
+  }
+
+  /** @throws ForebayError `origin_not_allowed` */
+  checkWebOrigin(): void {
     const origin = this.header("origin");
-    if (origin !== null && !isAllowedOrigin(origin, webOrigins)) {
+    if (origin !== null && !isAllowedOrigin(origin, this.settings.webOrigins)) {
       const message = `the web origin ${JSON.stringify(origin.slice(0, 200))} is not among those allowed here`;
       throw new ForebayError("origin_not_allowed", message);
     }
