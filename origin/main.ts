@@ -2,9 +2,9 @@ import pino, { type Logger } from "pino";
 import { ForebayError } from "../shared/errors/mod.ts";
 import { isLoopback, type OriginConfig } from "./config/mod.ts";
 import { createGateway, defaultSettings, type Gateway } from "./gateway/mod.ts";
-import { openJournal, type Journal } from "./journal/mod.ts";
+import { MemoryJournal, openJournal, type Journal } from "./journal/mod.ts";
 import { clock, random } from "./ports/mod.ts";
-import { MemoryDisk, realDisk } from "./storage/mod.ts";
+import { realDisk } from "./storage/mod.ts";
 import { ResidentStore } from "./store/mod.ts";
 import { createStreams, type OwnedStreams } from "./stream/mod.ts";
 import {
@@ -83,13 +83,13 @@ async function openStreams(
   logger: Logger,
 ): Promise<Journal> {
   const { storage } = config;
-  const where =
-    storage === "memory"
-      ? { disk: new MemoryDisk({ volatile: true }), storage: "auto" as const }
-      : { disk: realDisk, storage };
+  if (storage === "memory") {
+    return inMemory(config, streams);
+  }
   const journal = await openJournal(
     {
-      ...where,
+      disk: realDisk,
+      storage,
       dir: config.dataDir,
       clock,
       random,
@@ -140,6 +140,24 @@ function subscriptionsOf(
       await close();
     },
   };
+}
+
+/** Nothing is ever replayed, so what is committed is needed no more. */
+function inMemory(config: OriginConfig, streams: OwnedStreams): Journal {
+  const journal: Journal = new MemoryJournal({
+    random,
+    segmentBytes: config.segmentBytes,
+    budgetBytes: config.journalBudgetBytes,
+    events: {
+      onDurable: (durable) => {
+        journal.trim(durable);
+        streams.onDurable(durable);
+      },
+      onFailed: (error) => streams.onFailed(error),
+    },
+  });
+  streams.start(journal);
+  return journal;
 }
 
 interface Parts {

@@ -12,7 +12,7 @@ import type { Counters } from "./counters.ts";
 import { batchFlag } from "./layout.ts";
 import type { Ring } from "./ring.ts";
 import { entryBytesMaxOf, Stage } from "./stage.ts";
-import type { Journal, JournalEvents, JournalStats } from "./types.ts";
+import type { EntryReader, Journal, JournalEvents, JournalStats } from "./types.ts";
 
 /** While a batch is in flight another one starts only when this much waits (FORMAT.md, Decisions). */
 const overlapBytes = 16 * 1024;
@@ -139,6 +139,10 @@ export class ShardJournal implements Journal {
     if (this.#refusal === undefined) {
       this.#ring.trim(upTo);
     }
+  }
+
+  read(from: Lsn): EntryReader {
+    return this.#ring.reader(from, () => this.#durable);
   }
 
   append(parts: readonly Uint8Array[]): Lsn {

@@ -1,4 +1,4 @@
-import { dirname, resolve } from "node:path";
+import { basename, dirname, resolve } from "node:path";
 import { ForebayError } from "../../shared/errors/mod.ts";
 import { limits } from "../../shared/limits.ts";
 import type { Clock, Random } from "../../shared/ports/mod.ts";
@@ -40,11 +40,20 @@ export {
 } from "./survey.ts";
 export { verifyJournal, type Verified } from "./recover.ts";
 export { listQuarantine, restoreQuarantined, type Restored } from "./quarantine.ts";
-export type { Journal, JournalEvents, JournalStats, Replay } from "./types.ts";
+export { MemoryJournal, type MemoryJournalOptions } from "./memoryJournal.ts";
+export { TrimMarks } from "./trimMarks.ts";
+export type { Entry, EntryReader, Journal, JournalEvents, JournalStats, Replay } from "./types.ts";
 
 export interface JournalOptions {
-  /** The data directory; made if it is missing. The journal lies in `journal/0` of it. */
+  /** The data directory; made if it is missing. */
   readonly dir: string;
+  /**
+   * Where in it the journal lies, two names. `journal/0` is the one of the streams. A slot that an earlier process left is
+   * adopted by opening it: its segments are charged to the budget as they are found.
+   */
+  readonly slot?: string;
+  /** The data directory's lock, when the caller holds it for several slots and releases it after their `close`. */
+  readonly lock?: DirectoryLock;
   readonly disk: Disk;
   readonly clock: Clock;
   readonly random: Random;
@@ -71,6 +80,7 @@ export interface JournalOptions {
 }
 
 const lockWaitMs = 5000;
+const theStreams = "journal/0";
 
 /**
  * Takes the data directory's lock, recovers, replays every entry, and is ready to append.
@@ -85,13 +95,25 @@ export async function openJournal(given: JournalOptions, replay: Replay): Promis
   let lock: DirectoryLock | undefined;
   try {
     await makeDirectories(options.disk, options.dir);
-    lock = await options.disk.lock(options.dir, lockWaitMs);
+    lock = given.lock === undefined ? await lockData(options.disk, options.dir) : lentLock;
     return await openLocked(options, lock, replay);
   } catch (error) {
     await lock?.release();
     throw startError(error, options.dir);
   }
 }
+
+/**
+ * Takes the lock of a data directory for several slots.
+ *
+ * @throws ForebayError `data_locked` after 5 s, naming the holder
+ */
+export function lockData(disk: Disk, dir: string): Promise<DirectoryLock> {
+  return disk.lock(resolve(dir), lockWaitMs);
+}
+
+/** What a slot releases when the lock is not its own. */
+const lentLock: DirectoryLock = { release: () => Promise.resolve() };
 
 type Sized = JournalOptions & { readonly segmentBytes: number; readonly budget: SegmentBudget };
 
@@ -115,14 +137,16 @@ function sizes(given: JournalOptions): { segmentBytes: number; budgetBytes: numb
 
 async function openLocked(options: Sized, lock: DirectoryLock, replay: Replay): Promise<Journal> {
   const { disk, random } = options;
-  const dir = `${options.dir}/journal/0`;
+  const dir = `${options.dir}/${options.slot ?? theStreams}`;
   const counters = newCounters();
   await makeDirectories(disk, dir);
-  await checkShards(disk, options.dir);
-  await syncAbove(disk, options.dir);
+  if (options.slot === undefined) {
+    await checkShards(disk, options.dir);
+  }
+  await syncAbove(disk, dir);
   if (options.onDamage === "quarantine") {
     // Before anything is replayed: the owner is given one journal's entries or the other's.
-    const aside = await setAsideIfDamaged(disk, `${options.dir}/journal`, "0");
+    const aside = await setAsideIfDamaged(disk, dirname(dir), basename(dir));
     if (aside !== undefined) {
       options.onQuarantined?.(aside.message);
       await makeDirectories(disk, dir);
@@ -228,10 +252,12 @@ async function checkShards(disk: Disk, dir: string): Promise<void> {
 }
 
 /** Names made by an earlier start that died before it synced them. */
-async function syncAbove(disk: Disk, dir: string): Promise<void> {
-  await disk.syncDirectory(`${dir}/journal`);
-  await disk.syncDirectory(dir);
-  await disk.syncDirectory(dirname(dir)).catch((error: unknown) => {
+async function syncAbove(disk: Disk, slot: string): Promise<void> {
+  const kind = dirname(slot);
+  const data = dirname(kind);
+  await disk.syncDirectory(kind);
+  await disk.syncDirectory(data);
+  await disk.syncDirectory(dirname(data)).catch((error: unknown) => {
     // A parent that may be passed through but not read cannot be opened to sync it.
     if (errorCode(error) !== "EACCES") {
       throw error;

@@ -4,7 +4,7 @@ import { verifyJournal } from "./recover.ts";
 import { missingRanges, readableRanges, surveyJournal, type LsnRange } from "./survey.ts";
 
 /** `<shard>.quarantine-<number>` in `<data>/journal`; numbers only rise. */
-const pattern = /^(\d+)\.quarantine-(\d+)$/;
+const pattern = /^([\w-]+)\.quarantine-(\d+)$/;
 
 export interface SetAside {
   /** Its name in `<data>/journal`. */

@@ -1,10 +1,12 @@
 import { ForebayError, invariant } from "../../shared/errors/mod.ts";
 import type { Clock, Random } from "../../shared/ports/mod.ts";
+import type { Lsn } from "../../shared/ids/mod.ts";
 import type { Disk } from "../storage/mod.ts";
 import { nextBackoffMs } from "./backoff.ts";
 import type { BudgetMember, SegmentBudget } from "./budget.ts";
 import { CommitFile } from "./commitFile.ts";
 import type { Counters } from "./counters.ts";
+import { RingReader } from "./entryReader.ts";
 import { segmentName, viewOf } from "./layout.ts";
 import { SegmentManager } from "./manager.ts";
 import type { Manifest } from "./manifest.ts";
@@ -12,6 +14,7 @@ import { prepareSegment } from "./prepare.ts";
 import type { SegmentHeader } from "./segmentHeader.ts";
 import { SegmentLists, type FoundSegments } from "./segments.ts";
 import { Trimmer } from "./trim.ts";
+import type { EntryReader } from "./types.ts";
 import type { Watermark } from "./watermark.ts";
 
 export interface RingOptions {
@@ -116,7 +119,7 @@ export class Ring {
 
   /** Segment files there are. */
   get files(): number {
-    return this.segments.below.length + this.#newest - this.segments.head + 1;
+    return this.segments.below + this.#newest - this.segments.head + 1;
   }
 
   get spares(): number {
@@ -202,6 +205,31 @@ export class Ring {
     if (this.segments.advanced(durable)) {
       this.#manager.wake();
     }
+  }
+
+  /** @throws ForebayError `offset_gone` */
+  reader(from: Lsn, durable: () => number): EntryReader {
+    return new RingReader({ ring: this, durable, ...this.#options }, from);
+  }
+
+  /** The segment in use that holds, or will hold, the entry `lsn`; undefined when it is trimmed. */
+  locate(lsn: number): SegmentHeader | undefined {
+    if (lsn <= this.trimmed) {
+      return undefined;
+    }
+    const { sealed } = this.segments;
+    return sealed.find(({ lastLsn }) => lastLsn >= lsn)?.header ?? this.active.header;
+  }
+
+  /** The segment after `generation`, once it is in use. */
+  successor(generation: number): SegmentHeader | undefined {
+    const { header } = this.active;
+    return header.generation === generation + 1 ? header : this.segments.after(generation);
+  }
+
+  /** A reader stands in a segment: its file stays as it is until `unpin`. */
+  pin(generation: number): void {
+    this.segments.pin(generation);
   }
 
   /** A reader lets a segment go. */

@@ -45,6 +45,11 @@ export class SegmentReader {
     return this.#buffer.subarray(position - this.#start, position - this.#start + length);
   }
 
+  /** What is asked for next is read again: the file may have been written to. */
+  forget(): void {
+    this.#end = 0;
+  }
+
   /** What was read is durable when this resolves. */
   sync(): Promise<void> {
     return this.#file.sync();

@@ -8,6 +8,13 @@ export interface SealedSegment {
   readonly lastLsn: number;
 }
 
+/** A file whose entries are trimmed. */
+interface BelowHead {
+  readonly generation: number;
+  /** Undefined: an earlier process trimmed it. */
+  readonly header: SegmentHeader | undefined;
+}
+
 /** What recovery found of a ring. */
 export interface FoundSegments {
   /** Generations below the head whose files are still there, ascending. */
@@ -29,7 +36,7 @@ export interface FoundSegments {
  */
 export class SegmentLists {
   readonly #sealed: SealedSegment[];
-  readonly #below: number[];
+  readonly #below: BelowHead[];
   readonly #pins = new Map<number, number>();
   /** A batch of the active segment is durable: without one nothing would say where the chain goes on. */
   #activeUsed: boolean;
@@ -37,7 +44,7 @@ export class SegmentLists {
 
   constructor(found: FoundSegments) {
     this.#sealed = [...found.sealed];
-    this.#below = [...found.below];
+    this.#below = found.below.map((generation) => ({ generation, header: undefined }));
     this.#activeUsed = found.activeUsed;
     this.#head = found.head;
   }
@@ -46,9 +53,18 @@ export class SegmentLists {
     return this.#sealed;
   }
 
-  /** Files below the head. */
-  get below(): readonly number[] {
-    return this.#below;
+  /** How many files are below the head. */
+  get below(): number {
+    return this.#below.length;
+  }
+
+  /** The segment after `generation`, sealed or trimmed and still there because a reader is not through with it. */
+  after(generation: number): SegmentHeader | undefined {
+    const next = generation + 1;
+    return (
+      this.#below.find((file) => file.generation === next)?.header ??
+      this.#sealed.find(({ header }) => header.generation === next)?.header
+    );
   }
 
   get head(): number {
@@ -86,14 +102,14 @@ export class SegmentLists {
   /** The first `count` sealed segments are below the head from now on. */
   bury(count: number): void {
     for (const { header } of this.#sealed.splice(0, count)) {
-      this.#below.push(header.generation);
+      this.#below.push({ generation: header.generation, header });
       this.#head = header.generation + 1;
     }
   }
 
-  /** The oldest file below the head, unless somebody reads it. */
+  /** The oldest file below the head, unless somebody reads it: who stands in it comes to the next ones, too. */
   get removable(): number | undefined {
-    const oldest = this.#below[0];
+    const oldest = this.#below[0]?.generation;
     return oldest === undefined || this.#pins.has(oldest) ? undefined : oldest;
   }
 

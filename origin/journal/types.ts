@@ -42,6 +42,12 @@ export interface Journal {
    * @param upTo at most `durable`
    */
   trim(upTo: Lsn): void;
+  /**
+   * Reads durable entries from the LSN `from` on. While a reader is open, the segment it stands in is not recycled.
+   *
+   * @throws ForebayError `offset_gone` when that entry is trimmed
+   */
+  read(from: Lsn): EntryReader;
   /** Flushes, writes the final mark, releases handles, then the lock. */
   close(): Promise<void>;
   /** Exact counters since open, and gauges. */
@@ -63,6 +69,23 @@ export interface JournalStats {
   readonly full: string | null;
   /** Why the journal failed closed. */
   readonly failed: string | null;
+}
+
+export interface Entry {
+  readonly lsn: Lsn;
+  /** Valid until the next call of `next`. */
+  readonly bytes: Uint8Array;
+}
+
+/** Reads a journal's durable entries in order. Until it is closed, the segment it stands in is not recycled. */
+export interface EntryReader {
+  /**
+   * Some of the next entries; undefined when there is no further durable one yet.
+   *
+   * @throws ForebayError `journal_corrupt` for bytes that are not what was written
+   */
+  next(): Promise<readonly Entry[] | undefined>;
+  close(): Promise<void>;
 }
 
 /** Called for each recovered entry in LSN order, before the journal accepts appends. `bytes` is valid only during the call. */

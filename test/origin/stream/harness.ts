@@ -93,6 +93,10 @@ export class TestJournal implements Journal {
 
   trim(): void {}
 
+  read(): never {
+    throw new Error("not asked for");
+  }
+
   flush(): Promise<void> {
     return Promise.resolve();
   }
