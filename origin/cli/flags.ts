@@ -16,10 +16,10 @@ export function addFlags(command: Command, user: "start" | "client" | "all"): Co
       addFlag(command, name);
     }
   }
-  return addCommonFlags(command);
+  return addFileAndJson(command);
 }
 
-function addCommonFlags(command: Command): Command {
+function addFileAndJson(command: Command): Command {
   return command
     .option("--config <file>", "TOML file to read (default: forebay.toml, if there is one)")
     .option("--json", "one JSON document per line, errors too");
@@ -28,7 +28,7 @@ function addCommonFlags(command: Command): Command {
 /** Adds the flags of a command that looks at the data directory itself. */
 export function addDataFlags(command: Command): Command {
   addFlag(command, "data");
-  return addCommonFlags(command);
+  return addFileAndJson(command);
 }
 
 function addFlag(command: Command, name: SettingName): void {

@@ -10,6 +10,7 @@ import type { ChainEnd } from "./batchHeader.ts";
 import type { Committer } from "./committer.ts";
 import type { Counters } from "./counters.ts";
 import { batchFlag } from "./layout.ts";
+import { FlushWaiters } from "./flushWaiters.ts";
 import type { Ring } from "./ring.ts";
 import { entryBytesMaxOf, Stage } from "./stage.ts";
 import type { EntryReader, Journal, JournalEvents, JournalStats } from "./types.ts";
@@ -37,12 +38,6 @@ export interface ShardParts {
   readonly ring: Ring;
 }
 
-interface FlushWaiter {
-  readonly lsn: number;
-  readonly resolve: () => void;
-  readonly reject: (error: Error) => void;
-}
-
 /**
  * One shard: staging, commit, rotation. Invariant: durable ≤ reserved, and every entry between is in a batch
  * that is staged or in flight.
@@ -57,7 +52,7 @@ export class ShardJournal implements Journal {
   readonly #committer: Committer;
   readonly #areas: Areas;
   readonly #entryBytesMax: number;
-  readonly #flushWaiters: FlushWaiter[] = [];
+  readonly #flushWaiters = new FlushWaiters();
   #reserved: Lsn;
   #durable: Lsn;
   /** Where the last batch submitted to the active segment ends. */
@@ -78,15 +73,9 @@ export class ShardJournal implements Journal {
     this.#parts = parts;
     this.#ring = ring;
     ring.events = {
-      onPrepared: () => {
-        this.#pump(false);
-      },
-      onFailed: (error) => {
-        this.#fail(error);
-      },
-      onFull: (reason) => {
-        parts.events.onFull?.(reason);
-      },
+      onPrepared: () => this.#pump(false),
+      onFailed: (error) => this.#fail(error),
+      onFull: (reason) => parts.events.onFull?.(reason),
     };
     this.#reserved = lsn(parts.chain.lsn);
     this.#durable = this.#reserved;
@@ -96,27 +85,17 @@ export class ShardJournal implements Journal {
     this.#areas = new Areas(parts.committer, parts.areaBytes);
     this.#committer.serve(
       {
-        onAdvance: (lastLsn) => {
-          this.#advanced(lsn(lastLsn));
-        },
-        onFailed: (error) => {
-          this.#fail(error);
-        },
+        onAdvance: (lastLsn) => this.#advanced(lsn(lastLsn)),
+        onFailed: (error) => this.#fail(error),
       },
-      (area) => {
-        this.#areas.giveBack(area);
-      },
+      (area) => this.#areas.giveBack(area),
     );
     this.#stage = new Stage(
       {
         areas: this.#areas,
         segmentBytes: parts.segmentBytes,
-        admit: (generation) => {
-          ring.admit(generation);
-        },
-        onFilling: () => {
-          ring.prepareAhead();
-        },
+        admit: (generation) => ring.supply.admit(generation),
+        onFilling: () => ring.supply.prepareAhead(),
       },
       { generation: ring.active.header.generation, position: parts.position },
     );
@@ -174,9 +153,7 @@ export class ShardJournal implements Journal {
     if (this.#durable >= upTo) {
       return Promise.resolve();
     }
-    return new Promise((resolve, reject) => {
-      this.#flushWaiters.push({ lsn: upTo, resolve, reject });
-    });
+    return this.#flushWaiters.wait(upTo);
   }
 
   close(): Promise<void> {
@@ -189,10 +166,10 @@ export class ShardJournal implements Journal {
     return {
       ...counters,
       segments: this.#ring.files,
-      spares: this.#ring.spares,
+      spares: this.#ring.supply.spares,
       bytesHeld: this.#ring.files * segmentBytes,
       budgetBytes,
-      full: this.#ring.shortage,
+      full: this.#ring.supply.shortage,
       failed: this.#failed?.message ?? null,
     };
   }
@@ -269,7 +246,7 @@ export class ShardJournal implements Journal {
     }
     if (durable > this.#durable) {
       this.#durable = durable;
-      this.#settleFlushes();
+      this.#flushWaiters.settle(durable);
       this.#ring.advanced(durable);
       this.#parts.events.onDurable(durable);
     }
@@ -279,16 +256,9 @@ export class ShardJournal implements Journal {
     }
   }
 
-  #settleFlushes(): void {
-    const waiters = this.#flushWaiters;
-    while (waiters[0] !== undefined && waiters[0].lsn <= this.#durable) {
-      waiters.shift()?.resolve();
-    }
-  }
-
   /** Every batch of the active segment is durable and the next one belongs to its successor. */
   #leaveSegment(): void {
-    if (this.#ring.hasSpare) {
+    if (this.#ring.supply.spares > 0) {
       this.#rotation = this.#rotate().then(
         () => {
           this.#rotation = undefined;
@@ -301,9 +271,9 @@ export class ShardJournal implements Journal {
       );
       return;
     }
-    const { shortage, retryMs } = this.#ring;
+    const { shortage, retryMs } = this.#ring.supply;
     if (shortage === null) {
-      this.#ring.prepare();
+      this.#ring.supply.prepare();
       return;
     }
     // Entries were taken for a segment that there is no space for: they wait, and no more are taken.
@@ -314,7 +284,7 @@ export class ShardJournal implements Journal {
     }
     this.#spaceTimer ??= this.#parts.clock.after(retryMs, () => {
       this.#spaceTimer = undefined;
-      this.#ring.prepare();
+      this.#ring.supply.prepare();
     });
   }
 
@@ -348,9 +318,7 @@ export class ShardJournal implements Journal {
     this.#refusal = () => new ForebayError("journal_failed", failed.message, { cause });
     this.#spaceTimer?.cancel();
     this.#ring.fail();
-    for (const waiter of this.#flushWaiters.splice(0)) {
-      waiter.reject(failed);
-    }
+    this.#flushWaiters.fail(failed);
     this.#parts.events.onFailed(failed);
   }
 

@@ -7,6 +7,7 @@ import { segmentName } from "./layout.ts";
 import { beginRecycled, finishRecycled, type PrepareOptions } from "./prepare.ts";
 import type { SegmentHeader } from "./segmentHeader.ts";
 import type { SegmentLists } from "./segments.ts";
+import type { SegmentSupply } from "./supply.ts";
 import type { Watermark } from "./watermark.ts";
 
 export interface TrimOptions extends PrepareOptions {
@@ -15,15 +16,10 @@ export interface TrimOptions extends PrepareOptions {
   readonly watermark: Watermark;
 }
 
-/** What a trim asks of the ring. */
+/** What a trim works on. */
 export interface TrimRing {
   readonly segments: SegmentLists;
-  /** The next segment's header when one more spare is of use; undefined when the space is to be given back. */
-  wantsRecycled(): SegmentHeader | undefined;
-  /** A file became the segment of this header, durable under its name; its charge goes with it. */
-  recycled(header: SegmentHeader): void;
-  /** So many files are gone for good. */
-  released(files: number): void;
+  readonly supply: Pick<SegmentSupply, "wantsRecycled" | "recycled" | "released">;
   failed(error: unknown): void;
   wake(): void;
 }
@@ -119,13 +115,13 @@ export class Trimmer implements Job {
     let gone = 0;
     for (let next = segments.removable; next !== undefined; next = segments.removable) {
       const generation = next;
-      const header = this.#ring.wantsRecycled();
+      const header = this.#ring.supply.wantsRecycled();
       if (!(await this.#attempt(() => this.#detach(generation, header)))) {
         break;
       }
       segments.removed();
       if (header !== undefined && (await finishRecycled(this.#options, header))) {
-        this.#ring.recycled(header);
+        this.#ring.supply.recycled(header);
       } else {
         gone += 1;
       }
@@ -133,7 +129,7 @@ export class Trimmer implements Job {
     if (gone > 0) {
       await disk.syncDirectory(dir);
       counters.syncs += 1;
-      this.#ring.released(gone);
+      this.#ring.supply.released(gone);
     }
   }
 
