@@ -2,6 +2,7 @@ import { ForebayError } from "../../shared/errors/mod.ts";
 import { limits } from "../../shared/limits.ts";
 import type { Clock } from "../../shared/ports/mod.ts";
 import { type OriginLink, type OriginReach, reason, unreachable } from "../uplink/mod.ts";
+import { Collapse } from "./collapse.ts";
 import { requestFields, responseFields } from "./fields.ts";
 
 /** One request to be answered by the origin. */
@@ -14,21 +15,26 @@ export interface Forwarding {
   readonly link: OriginLink;
   /** The client has shown the key. What it sends goes with the edge's own; what others ask for is asked without. */
   readonly keyed: boolean;
+  readonly waitUntil: (work: Promise<unknown>) => void;
   /** Fields that go in place of the client's, or besides them. */
   readonly fields?: Readonly<Record<string, string>>;
 }
 
+const longPoll = /[?&]live=long-poll(?:&|$)/;
+
 /** The longest wait for an answer's header, a long-poll's time on top if it is live. The body may take as long as it likes. */
 const headerMsMax = limits.batchWaitMsMax;
 
-/** Passes requests to the origin and streams the answers back, unbuffered and uncached. */
+/** Passes requests to the origin and streams the answers back, unbuffered and uncached. Equal long-polls ask once. */
 export class Reader {
+  readonly #collapse: Collapse;
   readonly #clock: Clock;
   readonly #reach: OriginReach;
 
   constructor(clock: Clock, reach: OriginReach) {
     this.#clock = clock;
     this.#reach = reach;
+    this.#collapse = new Collapse(clock);
   }
 
   /**
@@ -37,14 +43,16 @@ export class Reader {
    *
    * @throws ForebayError `origin_unreachable`; for a method that changes something `outcome_unknown` once it was sent
    */
-  async forward({
-    request,
-    target,
-    body,
-    link,
-    keyed,
-    fields = {},
-  }: Forwarding): Promise<Response> {
+  async forward(forwarding: Forwarding): Promise<Response> {
+    const { request, target, link, keyed, waitUntil } = forwarding;
+    if (request.method !== "GET" || keyed || !longPoll.test(target)) {
+      return await this.#ask(forwarding);
+    }
+    const ask = (): Promise<Response> => this.#ask(forwarding);
+    return await this.#collapse.answer(link.url + target, { ask, waitUntil });
+  }
+
+  async #ask({ request, target, body, link, keyed, fields = {} }: Forwarding): Promise<Response> {
     const safe = request.method === "GET" || request.method === "HEAD";
     if (!safe) {
       await this.#reach.ensure(link);

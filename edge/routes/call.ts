@@ -77,8 +77,9 @@ export class Call {
       rest.delete("key");
       query = rest.size === 0 ? "" : `?${rest.toString()}`;
     }
-    const { link } = this.settings;
-    return { request: this.request, target: path + query, body, link, keyed: this.#hasKey() };
+    const { request, settings, waitUntil } = this;
+    const keyed = this.#hasKey();
+    return { request, target: path + query, body, link: settings.link, keyed, waitUntil };
   }
 
   /** The body, at most `bodyBytesMax`; throws as `readBody`. Its bytes count until `end`. */
