@@ -1,5 +1,6 @@
 -- 256-byte appends. The answer must be a success of the protocol: 200 or 204.
 --   outside   each request has a field that the recogniser leaves to node:http
+--   token     of 16 bytes instead
 --   mixed     every third request is a read at the tail
 wrk.method = "POST"
 wrk.headers["Content-Type"] = "application/octet-stream"
@@ -8,6 +9,8 @@ wrk.body = string.rep("forebay.", 32)
 function init(args)
   if args[1] == "outside" then
     wrk.headers["TE"] = "trailers"
+  elseif args[1] == "token" then
+    wrk.body = string.rep("token.", 2) .. "word"
   elseif args[1] == "mixed" then
     local append = wrk.format()
     local read = wrk.format("GET", wrk.path .. "?offset=now", { Host = wrk.headers["Host"] }, "")

@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { cpuMicros } from "./cpu.ts";
 import { buildDir } from "./place.ts";
-import { createStream, interleaved, settle, type Samples, type Turn } from "./rounds.ts";
+import { createStream, interleaved, settle, warmUp, type Samples, type Turn } from "./rounds.ts";
 import { startFlags, startServer, type Server } from "./server.ts";
 import { pairedRatio, quartiles, rounded } from "./statistics.ts";
 import { wrk, type WrkResult } from "./wrk.ts";
@@ -121,6 +121,7 @@ export async function benchAppend(): Promise<void> {
   try {
     const sides = await startSides(dir);
     servers = Object.values(sides);
+    await warmUp(servers);
     const echo = await echoRate();
     const samples = await interleaved(groupsOf(sides), () => settle(servers));
     printTable(samples);

@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { cpuMicros } from "./cpu.ts";
 import type { Server } from "./server.ts";
+import { wrk } from "./wrk.ts";
 
 /** One side's turn in a round. */
 export interface Turn<Sample> {
@@ -72,4 +73,12 @@ export async function createStream(
   }
   await answer.arrayBuffer();
   return url;
+}
+
+/** Two seconds of appends, so that nothing is measured on code that is not compiled yet. */
+export async function warmUp(servers: readonly Server[]): Promise<void> {
+  for (const server of servers) {
+    const url = await createStream(server, "warm");
+    await wrk({ url, connections: 64, seconds: 2, script: "append.lua" });
+  }
 }

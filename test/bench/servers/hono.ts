@@ -27,7 +27,7 @@ const journal = await openJournal(
 );
 streams.start(journal);
 
-async function durable(verdict: Verdict): Promise<Response> {
+async function whenDurable(verdict: Verdict): Promise<Response> {
   await new Promise<void>((release, fail) => streams.hold(verdict.lsn, { release, fail }));
   const headers: Record<string, string> = {};
   for (let i = 0; i + 1 < verdict.headers.length; i += 2) {
@@ -42,10 +42,10 @@ app.put("/v1/stream/:path{.+}", (c) => {
   const contentType = c.req.header("content-type") ?? null;
   const plain = { ttlSeconds: null, expiresAt: null, closed: false, fork: null };
   const body = new Uint8Array(0);
-  return durable(streams.create({ path, contentType, ...plain, body }));
+  return whenDurable(streams.create({ path, contentType, ...plain, body }));
 });
 app.post("/v1/stream/:path{.+}", async (c) =>
-  durable(
+  whenDurable(
     streams.append({
       path: normalizeStreamPath(c.req.param("path")),
       contentType: c.req.header("content-type") ?? null,
