@@ -162,16 +162,9 @@ export class ShardJournal implements Journal {
   }
 
   stats(): JournalStats {
-    const { counters, segmentBytes, budgetBytes } = this.#parts;
-    return {
-      ...counters,
-      segments: this.#ring.files,
-      spares: this.#ring.supply.spares,
-      bytesHeld: this.#ring.files * segmentBytes,
-      budgetBytes,
-      full: this.#ring.supply.shortage,
-      failed: this.#failed?.message ?? null,
-    };
+    const { counters, budgetBytes } = this.#parts;
+    const failed = this.#failed?.message ?? null;
+    return { ...counters, ...this.#ring.gauges(), budgetBytes, failed };
   }
 
   /** The slow half of `append`: a batch with room, or a refusal with nothing changed. */

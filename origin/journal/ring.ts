@@ -8,7 +8,7 @@ import type { SegmentHeader } from "./segmentHeader.ts";
 import { SegmentLists, type FoundSegments } from "./segments.ts";
 import { SegmentSupply, type SupplyEvents, type SupplyOptions } from "./supply.ts";
 import { Trimmer } from "./trim.ts";
-import type { EntryReader } from "./types.ts";
+import type { EntryReader, JournalStats } from "./types.ts";
 import type { Watermark } from "./watermark.ts";
 
 export interface RingOptions extends SupplyOptions {
@@ -66,7 +66,7 @@ export class Ring {
     return this.#active;
   }
 
-  /** Segment files there are. */
+  /** Segment files there are, spares counted. */
   get files(): number {
     return this.segments.below + this.supply.newest - this.segments.head + 1;
   }
@@ -74,6 +74,13 @@ export class Ring {
   /** LSN: entries up to it are trimmed, and the disk knows. */
   get trimmed(): number {
     return this.#options.watermark.values.trimmed;
+  }
+
+  gauges(): Pick<JournalStats, "segments" | "spares" | "bytesHeld" | "full"> {
+    const { files: segments } = this;
+    const { spares, shortage } = this.supply;
+    const bytesHeld = segments * this.#options.segmentBytes;
+    return { segments, spares, bytesHeld, full: shortage };
   }
 
   /** Entries up to `mark` are needed no more. Their segments go as soon as they can. */
@@ -150,7 +157,6 @@ export class Ring {
     const { header } = this.active;
     await this.#activateSpare();
     this.segments.seal({ header, lastLsn });
-    this.#manager.wake();
   }
 
   /** Opens `header`'s segment as the active one; the manifest names it before anything is written to it. */

@@ -11,6 +11,7 @@ const wanted = soaking ? 1_000_000 : 10_000;
 const msMin = soaking ? minutes * 60_000 : 0;
 const msMax = soaking ? Math.max(minutes, 60) * 60_000 : 120_000;
 const timesWanted = 100;
+const imagesPerStep = soaking ? 64 : 24;
 const rowsToReach = [...findingRows, ...damageRows];
 const seed = Number(process.env["FOREBAY_SEED"] ?? Date.now() % 2 ** 31);
 
@@ -33,7 +34,7 @@ it(
     let toldAt = 0;
     let runs = 0;
     for (; elapsed() < msMax && (elapsed() < msMin || !isDone(explored)); runs++) {
-      await explore(seed + runs, explored, 24).catch((error: unknown) => {
+      await explore(seed + runs, explored, imagesPerStep).catch((error: unknown) => {
         throw new Error(`run ${runs}, seed ${seed + runs}`, { cause: error });
       });
       if (soaking && elapsed() - toldAt > 10_000) {
