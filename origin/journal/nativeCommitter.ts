@@ -23,6 +23,9 @@ const word = {
 const ringSlots = 64;
 const fields = 8;
 
+/** What is used of a file here. */
+export type SystemFile = Pick<CommitFile, "path" | "descriptor">;
+
 export interface NativeStart {
   readonly layer: NativeLayer;
   readonly backend: "uring" | "threads";
@@ -55,7 +58,7 @@ export class NativeCommitter implements Committer {
   #settled: (() => void)[] = [];
   #published = 0;
   #durable = 0;
-  #file: CommitFile | undefined;
+  #file: SystemFile | undefined;
   #held = false;
   #failureTold = false;
   #closed = false;
@@ -101,7 +104,7 @@ export class NativeCommitter implements Committer {
     return new Uint8Array(memory);
   }
 
-  submit(batch: Batch, file: CommitFile, salt: number): void {
+  submit(batch: Batch, file: SystemFile, salt: number): void {
     if (file !== this.#file) {
       this.#layer.committerUse(this.#open.handle, file.descriptor, salt);
       this.#file = file;

@@ -235,11 +235,10 @@ static void loop(struct ring *ring, struct committer *c) {
     if (parks && c->in_flight == 0 && atomic_load(&c->stopping)) {
       return;
     }
-    if (parks) {
+    if (parks && woken) {
       committer_park(c);
     }
     int failed = enter(ring);
-    atomic_store(&c->control->parked.value, 0);
     if (!passing(failed)) {
       /* The ring itself is broken: what was submitted may still be written, and nobody will know. */
       c->in_flight = 0;
@@ -251,6 +250,9 @@ static void loop(struct ring *ring, struct committer *c) {
       committer_missed(c);
     }
     woken = completed || !woken;
+    if (woken) {
+      atomic_store(&c->control->parked.value, 0);
+    }
   }
 }
 

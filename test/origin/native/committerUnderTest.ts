@@ -6,6 +6,7 @@ import { CommitFile } from "../../../origin/journal/commitFile.ts";
 import type { Committer } from "../../../origin/journal/committer.ts";
 import { newCounters } from "../../../origin/journal/counters.ts";
 import { DiskCommitter } from "../../../origin/journal/diskCommitter.ts";
+import { padded } from "../../../origin/journal/layout.ts";
 import { NativeCommitter } from "../../../origin/journal/nativeCommitter.ts";
 import type { CommitterHandle, NativeLayer } from "../../../origin/native/load.ts";
 import { realDisk } from "../../../origin/storage/mod.ts";
@@ -103,7 +104,7 @@ export class UnderTest {
 
   /** Submits a batch with one entry of `length` bytes of `fill`; returns where it goes. */
   submit(length: number, fill = 7): number {
-    const area = this.#areas.take(length + 72);
+    const area = this.#areas.take(padded(length + 72));
     const place = { generation: 1, position: this.#position };
     const batch = new Batch(area, place, { firstLsn: this.#lsn, limit: area.length, flags: 0 });
     batch.add([new Uint8Array(length).fill(fill)], length);
@@ -113,8 +114,25 @@ export class UnderTest {
     return place.position;
   }
 
+  /** From here on writes go to a descriptor that is not open. */
+  async breakFile(): Promise<void> {
+    const path = this.#opened.path;
+    await this.#opened.close();
+    const gone = { path, descriptor: 1 << 20, write: refuse, sync: refuse, close: done };
+    this.#file = new (CommitFile as unknown as new (...given: unknown[]) => CommitFile)(
+      gone,
+      this.#direct,
+      this.counters,
+    );
+  }
+
+  /** The next batch goes to a place that is none. */
+  skew(): void {
+    this.#position += 1;
+  }
+
   /** Resolves at the next thing told; rejects after `ms`. */
-  async told(ms = 1000): Promise<void> {
+  async told(ms = 5000): Promise<void> {
     await within(
       ms,
       new Promise<void>((resolve) => {
@@ -124,7 +142,7 @@ export class UnderTest {
   }
 
   /** Resolves when the entry `lsn` was told durable; rejects after `ms`. */
-  async durable(lsn: number, ms = 1000): Promise<void> {
+  async durable(lsn: number, ms = 5000): Promise<void> {
     const until = performance.now() + ms;
     while ((this.advances.at(-1) ?? 0) < lsn) {
       await this.told(Math.max(1, until - performance.now()));
@@ -138,6 +156,10 @@ export class UnderTest {
     rmSync(this.dir, { recursive: true, force: true });
   }
 }
+
+const refuse = (): Promise<never> =>
+  Promise.reject(Object.assign(new Error("EBADF: no such file"), { code: "EBADF" }));
+const done = (): Promise<void> => Promise.resolve();
 
 export async function within<T>(ms: number, promise: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
