@@ -7,9 +7,15 @@ export interface Job {
 }
 
 /**
- * Does one thing at a time to a ring's files, in the order of the jobs; sleeps when none is due. It has no timer of its own:
- * `wake` is called where something becomes due (a rotation, a segment filling up, a trim, a reader that lets go, a
- * retry's deadline).
+ * Does one thing at a time to a ring's files, in the order of the jobs; sleeps when none is due. It has no timer of its own.
+ * `SegmentManager.wake` is called where something becomes due, and nowhere else:
+ *
+ * - `SegmentSupply.prepare`: a segment fills up, or the next one is needed
+ * - `Ring.trim`: the owner raised the mark
+ * - `Ring.advanced`: the first batch of a segment is durable, so the one before it may go
+ * - `Ring.unpin`: a reader let a segment go
+ * - `Ring.events`: the journal is open, and what a crash in a trim left can be recycled
+ * - `Trimmer.attempt`: the deadline of a retry
  */
 export class SegmentManager {
   /** Times it went from sleep to work. */

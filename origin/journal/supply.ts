@@ -23,7 +23,7 @@ export interface SupplyEvents {
   onPrepared(): void;
   /** Something failed that the journal does not survive. */
   onFailed(error: unknown): void;
-  /** Space is lacking, or there again (null). At most every 30 s while it lasts. */
+  /** Space is lacking, at most every 30 s; or there again after that was told (null). */
   onFull(reason: string | null): void;
 }
 
@@ -56,6 +56,7 @@ export class SegmentSupply implements Job {
   #wanted = false;
   #shortage: Shortage | undefined;
   #fullToldAt = -Infinity;
+  #fullTold = false;
 
   /** @param found what recovery found; `files` counts all of them */
   constructor(
@@ -246,8 +247,10 @@ export class SegmentSupply implements Job {
     this.#newest = header.generation;
     if (this.#shortage !== undefined) {
       this.#shortage = undefined;
-      this.#fullToldAt = -Infinity;
-      this.#events.onFull(null);
+      if (this.#fullTold) {
+        this.#fullTold = false;
+        this.#events.onFull(null);
+      }
     }
   }
 
@@ -275,6 +278,7 @@ export class SegmentSupply implements Job {
     }
     if (clock.now() - this.#fullToldAt >= fullToldEveryMs) {
       this.#fullToldAt = clock.now();
+      this.#fullTold = true;
       this.#events.onFull(message);
     }
   }

@@ -7,8 +7,8 @@ export interface JournalEvents {
   /** The shard failed closed: entries above the last durable one have an unknown outcome. */
   onFailed(error: Error): void;
   /**
-   * Why no space can be had for another segment (`disk_full` to appends); null when there is some again. While it
-   * lasts told at most every 30 s.
+   * Why no space can be had for another segment (`disk_full` to appends), at most every 30 s; null when there is some
+   * again after that.
    */
   onFull?(reason: string | null): void;
 }

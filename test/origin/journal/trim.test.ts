@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { SegmentBudget } from "../../../origin/journal/mod.ts";
 import { MemoryDisk } from "../../../origin/storage/mod.ts";
@@ -553,4 +554,51 @@ describe("J16 the manager of the segments", () => {
     expect(segmentsOf(disk)).toEqual([2, 3]);
     expect(opened.clock.armed.size).toBe(0);
   });
+});
+
+it("J35 the causes of a wake that the manager's description names are there, and there are no others", () => {
+  const dir = new URL("../../../origin/journal/", import.meta.url);
+  const sources = readdirSync(dir)
+    .filter((name) => name.endsWith(".ts"))
+    .map((name) => readFileSync(new URL(name, dir), "utf8"));
+  const manager = readFileSync(new URL("manager.ts", dir), "utf8");
+  const named = [...manager.matchAll(/`(\w+)\.(\w+)`/g)].map(([, owner, member]) => ({
+    owner: owner ?? "",
+    member: member ?? "",
+  }));
+  expect(named).toHaveLength(7);
+  for (const { owner, member } of named) {
+    const source = sources.find((text) => text.includes(`export class ${owner} `));
+    expect(source, `${owner}.${member}`).toMatch(
+      new RegExp(`^  (?:async )?(?:set )?#?${member}\\(`, "m"),
+    );
+  }
+  // One call each, and the two that pass it on inside the ring.
+  const calls = sources.join("\n").match(/\.wake\(\)/g) ?? [];
+  expect(calls).toHaveLength(named.length - 1 + 1);
+});
+
+it("J20 a full disk is told at most every 30 s, and the end of it once", async () => {
+  const disk = new MemoryDisk({ capacityBytes: 33 * KiB });
+  const opened = await open(disk);
+  await fill(opened, 2);
+  expect(opened.shortages).toHaveLength(1);
+  const look = async (ms: number): Promise<void> => {
+    for (let passed = 0; passed < ms; passed += 2000) {
+      opened.clock.advance(2000);
+      expect(() => opened.journal.append([entry(3, 3000)])).toThrow("16384");
+      await settle();
+    }
+  };
+  await look(28_000);
+  expect(opened.shortages).toHaveLength(1);
+  await look(4000);
+  expect(opened.shortages).toHaveLength(2);
+  disk.capacityBytes = 50 * KiB;
+  await look(2000);
+  expect(opened.shortages.slice(2)).toEqual([null]);
+  // Full again within the 30 s: nothing new to tell.
+  await fill(opened, 2);
+  expect(opened.journal.stats().full).not.toBeNull();
+  expect(opened.shortages).toHaveLength(3);
 });
