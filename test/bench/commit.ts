@@ -4,6 +4,7 @@
  */
 import {
   closeSync,
+  fsyncSync,
   mkdtempSync,
   openSync,
   readFileSync,
@@ -15,52 +16,17 @@ import { join } from "node:path";
 import { openJournal, type Journal } from "../../origin/journal/mod.ts";
 import { clock, random } from "../../origin/ports/mod.ts";
 import { MemoryDisk, realDisk, type Disk } from "../../origin/storage/mod.ts";
+import { outstandingCounts, printTables, results, sizeNames, sizes } from "./commitReport.ts";
 import { fio } from "./fio.ts";
 import { closedLoop, FsGroupCommit, JournalLog, recordBytes, type Closed } from "./outstanding.ts";
 import { buildDir } from "./place.ts";
+import { Samples } from "./samples.ts";
 import { saturate, type Saturated, type Saturation } from "./saturated.ts";
-import { pairedRatio, quartiles, rounded } from "./statistics.ts";
 
 const rounds = Number(process.env["FOREBAY_BENCH_ROUNDS"] ?? "15");
 const slotMs = 400;
 const fileBytes = 64 * 1024 * 1024;
 const KiB = 1024;
-const sizes = {
-  "4k": 4 * KiB,
-  "16k": 16 * KiB,
-  "64k": 64 * KiB,
-  "256k": 256 * KiB,
-  "1m": 1024 * KiB,
-};
-const sizeNames = Object.keys(sizes) as (keyof typeof sizes)[];
-const outstandingCounts = [1, 16, 64, 256, 1024] as const;
-
-/** One number per round, by name. */
-class Samples {
-  readonly #byName = new Map<string, number[]>();
-
-  add(name: string, value: number): void {
-    const list = this.#byName.get(name) ?? [];
-    list.push(value);
-    this.#byName.set(name, list);
-  }
-
-  of(name: string): number[] {
-    const list = this.#byName.get(name);
-    if (list === undefined) {
-      throw new Error(`nothing was measured as ${name}`);
-    }
-    return list;
-  }
-
-  median(name: string): number {
-    return quartiles(this.of(name)).median;
-  }
-
-  ratio(ours: string, theirs: string): number {
-    return rounded(pairedRatio(this.of(ours), this.of(theirs)).median);
-  }
-}
 
 /** Everything that is open for the whole run. */
 interface Bench {
@@ -69,7 +35,9 @@ interface Bench {
   readonly file: string;
   readonly disk: JournalLog;
   readonly memory: JournalLog;
+  /** Node's file calls on a growing log, and in place. */
   readonly group: FsGroupCommit;
+  readonly place: FsGroupCommit;
 }
 
 /** One measurement; each round makes all of them, in an order that turns. */
@@ -103,7 +71,7 @@ const raw =
   };
 
 const closed =
-  (side: "disk" | "memory" | "group", outstanding: number): Slot =>
+  (side: "disk" | "memory" | "group" | "place", outstanding: number): Slot =>
   async ({ samples, ...logs }) => {
     const result = await closedLoop(logs[side].begin(), outstanding, slotMs);
     for (const [key, value] of Object.entries(result) as [keyof Closed, number][]) {
@@ -158,7 +126,7 @@ function slots(): Slot[] {
   for (const outstanding of outstandingCounts) {
     list.push(closed("disk", outstanding), closed("group", outstanding));
   }
-  list.push(closed("memory", 1), closed("memory", 64));
+  list.push(closed("place", 64), closed("memory", 1), closed("memory", 64));
   list.push(flushes, small("parked", false), small("polling", true));
   return list;
 }
@@ -168,6 +136,8 @@ function writeZeros(path: string, bytes: number): void {
   for (let at = 0; at < bytes; at += 1 << 20) {
     writeSync(fd, new Uint8Array(1 << 20));
   }
+  // Blocks that are still to be allocated would cost the first who overwrites them.
+  fsyncSync(fd);
   closeSync(fd);
 }
 
@@ -200,84 +170,22 @@ async function journalLog(dir: string, disk: Disk): Promise<{ log: JournalLog; j
   return { log, journal };
 }
 
-function printTables(samples: Samples): void {
-  const cell = (name: string, digits = 0, width = 10): string =>
-    samples.median(name).toFixed(digits).padStart(width);
-  console.log("\nbatches of     fio/s   uring/s   share  µs CPU a commit");
-  for (const name of sizeNames) {
-    const share = samples.ratio(`uring ${name}`, `fio ${name}`).toFixed(2).padStart(8);
-    console.log(
-      `${name.padEnd(10)}${cell(`fio ${name}`)}${cell(`uring ${name}`)}${share}${cell(`uring ${name} cpu`, 0, 17)}`,
-    );
-  }
-  console.log("\n16 KiB                commits/s  µs CPU a commit");
-  for (const backend of ["uring", "threads"]) {
-    for (const how of ["buffered 1", "buffered 4", "direct 1", "direct 4"]) {
-      const name = `${backend} ${how}`;
-      console.log(`${name.padEnd(20)}${cell(name, 0, 11)}${cell(`${name} cpu`, 0, 17)}`);
-    }
-  }
-  console.log(`one submit each     ${cell("per operation 16k", 0, 11)}`);
-  console.log("\nwaiting  side     records/s     p50 µs     p99 µs  µs CPU a record");
-  for (const outstanding of outstandingCounts) {
-    for (const side of ["disk", "group"]) {
-      printClosed(samples, side, outstanding);
-    }
-  }
-  printClosed(samples, "memory", 1);
-  printClosed(samples, "memory", 64);
-  console.log(`\nfio, 4 KiB, depth 1: p50 ${cell("fio depth 1 p50").trim()} µs`);
-}
-
-function printClosed(samples: Samples, side: string, outstanding: number): void {
-  const cell = (key: keyof Closed, digits = 0, width = 11): string =>
-    samples.median(`${side}${outstanding} ${key}`).toFixed(digits).padStart(width);
-  console.log(
-    `${String(outstanding).padStart(7)}  ${side.padEnd(7)}${cell("perSecond")}${cell("p50Us")}${cell("p99Us")}${cell("cpuUs", 2, 17)}`,
-  );
-}
-
-function results(samples: Samples): string {
-  const of = (ours: string, theirs: string): number => samples.ratio(ours, theirs);
-  const ratios = {
-    fio16k: of("uring 16k", "fio 16k"),
-    fio64k: of("uring 64k", "fio 64k"),
-    fio256k: of("uring 256k", "fio 256k"),
-    fio1m: of("uring 1m", "fio 1m"),
-    threadsFio64k: of("threads 64k", "fio 64k"),
-    fs64: of("disk64 perSecond", "group64 perSecond"),
-    fsP99_64: of("disk64 p99Us", "group64 p99Us"),
-    fsCpu64: of("disk64 cpuUs", "group64 cpuUs"),
-    perOp16k: of("uring 16k", "per operation 16k"),
-    uringVsThreadsCpu: of("uring direct 4 cpu", "threads direct 4 cpu"),
-    ackP50_1: of("disk1 p50Us", "fio depth 1 p50"),
-    memoryAppendP50: of("memory1 p50Us", "disk1 p50Us"),
-    cpuVsPolling25k: of("parked cpu", "polling cpu"),
-    aa64k: of("again 64k", "uring 64k"),
-  };
-  const counters = {
-    doorbellsPerCommit: rounded(samples.median("uring 16k bells")),
-    deviceFlushesPerCommit: rounded(samples.median("flushes")),
-    bytesWrittenPerPayload64k: rounded(samples.median("uring 64k bytes")),
-  };
-  return JSON.stringify({ bench: "commit", ratios, counters });
-}
-
 export async function benchCommit(): Promise<void> {
   const dir = mkdtempSync(join(buildDir(), "bench-commit-"));
   const file = join(dir, "zeros");
   writeZeros(file, fileBytes);
-  const groupFile = join(dir, "group");
-  writeZeros(groupFile, fileBytes);
-  const groupFd = openSync(groupFile, "r+");
+  const placeFile = join(dir, "place");
+  writeZeros(placeFile, fileBytes);
+  const fds = [openSync(join(dir, "group"), "w"), openSync(placeFile, "r+")] as const;
   const disk = await journalLog(join(dir, "data"), realDisk);
   const memory = await journalLog("/memory", new MemoryDisk({ volatile: true }));
   console.log(
     `records of ${recordBytes} bytes; ${disk.journal.storage}: ${disk.journal.storageReason}`,
   );
   const samples = new Samples();
-  const group = new FsGroupCommit(groupFd, fileBytes);
-  const bench = { samples, file, disk: disk.log, memory: memory.log, group };
+  const group = new FsGroupCommit(fds[0], null);
+  const place = new FsGroupCommit(fds[1], fileBytes);
+  const bench = { samples, file, disk: disk.log, memory: memory.log, group, place };
   try {
     const list = slots();
     for (let round = 0; round < rounds; round++) {
@@ -293,7 +201,7 @@ export async function benchCommit(): Promise<void> {
   } finally {
     await disk.journal.close();
     await memory.journal.close();
-    closeSync(groupFd);
+    fds.forEach((fd) => closeSync(fd));
     rmSync(dir, { recursive: true, force: true });
   }
 }

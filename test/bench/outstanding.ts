@@ -86,23 +86,31 @@ export class JournalLog implements Log {
   }
 }
 
-/** What Node's own file calls give: everything that waits is one `fs.write`, then `fs.fdatasync`, then the next. */
+/**
+ * What Node's own file calls give: everything that waits is one `fs.write`, then `fs.fdatasync`, then the next. On a log
+ * file that grows, as such code does it, or in place on one that was written before.
+ */
 export class FsGroupCommit implements Log {
   onDurable: (count: number) => void = () => undefined;
   readonly #fd: number;
-  readonly #fileBytes: number;
+  /** Where it begins anew; null for a file that grows. */
+  readonly #fileBytes: number | null;
   #waiting: Uint8Array[] = [];
   #position = 0;
   #durable = 0;
   #busy = false;
 
-  constructor(fd: number, fileBytes: number) {
+  constructor(fd: number, fileBytes: number | null) {
     this.#fd = fd;
     this.#fileBytes = fileBytes;
   }
 
   begin(): this {
     this.#durable = 0;
+    if (this.#fileBytes === null) {
+      fs.ftruncateSync(this.#fd, 0);
+      this.#position = 0;
+    }
     return this;
   }
 
@@ -122,7 +130,7 @@ export class FsGroupCommit implements Log {
     }
     this.#waiting = [];
     const bytes = Buffer.concat(records);
-    if (this.#position + bytes.length > this.#fileBytes) {
+    if (this.#position + bytes.length > (this.#fileBytes ?? Infinity)) {
       this.#position = 0;
     }
     fs.write(this.#fd, bytes, 0, bytes.length, this.#position, (failed) => {

@@ -1,12 +1,11 @@
-import { readdirSync, readFileSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { readFileSync } from "node:fs";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
-import { buildDir } from "../../../.scripts/run.mjs";
 import { chainBreak, decodeBatchHeader } from "../../../origin/journal/batchHeader.ts";
 import { errorCode } from "../../../origin/storage/mod.ts";
 import { crc32c } from "../../../shared/crc/mod.ts";
 import {
   areaBytes,
+  cleanUp,
   salt,
   UnderTest,
   type BackendName,
@@ -31,13 +30,7 @@ afterEach(async () => {
     await under.close();
   }
 });
-afterAll(() => {
-  for (const name of readdirSync(buildDir)) {
-    if (name.startsWith("committer-")) {
-      rmSync(join(buildDir, name), { recursive: true, force: true });
-    }
-  }
-});
+afterAll(cleanUp);
 
 /** Walks the batches of a file as recovery does; returns the first byte of each payload, with its length. */
 function chainOf(path: string): [fill: number, length: number][] {

@@ -18,6 +18,27 @@ const fileBytes = 4 * 1024 * 1024;
 
 export type BackendName = "uring" | "threads" | "node" | "buffered";
 
+/**
+ * Where committers under test have their files: on the disk of the checkout. Whoever starts a process that may be killed
+ * says where, and removes it.
+ */
+export const scratchVariable = "FOREBAY_TEST_SCRATCH";
+
+let own: string | undefined;
+
+function scratch(): string {
+  own ??= process.env[scratchVariable] ?? mkdtempSync(join(buildDir, "committers-"));
+  return own;
+}
+
+/** Removes what this process has made. */
+export function cleanUp(): void {
+  if (own !== undefined && process.env[scratchVariable] === undefined) {
+    rmSync(own, { recursive: true, force: true });
+    own = undefined;
+  }
+}
+
 /** A committer with a zero-written file of its own on the disk of the checkout. */
 export class UnderTest {
   readonly committer: Committer;
@@ -35,7 +56,7 @@ export class UnderTest {
   #toldNext: (() => void)[] = [];
 
   constructor(backend: BackendName, layer: NativeLayer | undefined, depth = 4) {
-    this.dir = mkdtempSync(join(buildDir, "committer-"));
+    this.dir = mkdtempSync(join(scratch(), "committer-"));
     this.#direct = backend !== "buffered";
     const chain = { seq: 0, term: 1, lsn: 0, crc: 0 };
     const begin = { areaBytes, chain, term: 1, counters: this.counters };

@@ -1,9 +1,10 @@
 import { execFile } from "node:child_process";
-import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { buildDir, root } from "../../../.scripts/run.mjs";
+import { cleanUp, scratchVariable } from "./committerUnderTest.ts";
 import { buildTestAddon, loadTestAddon } from "./testAddon.ts";
 import { scenarios, type Native } from "./wakeScenarios.ts";
 
@@ -44,18 +45,18 @@ const mutations: readonly { without: string; backends: readonly Native[]; notice
   { without: "WAKE_NEXT", backends: ["threads"], noticedBy: atOnce },
 ];
 
+const scratch = mkdtempSync(join(buildDir, "wakes-"));
+
 afterAll(() => {
-  for (const name of readdirSync(buildDir)) {
-    if (name.startsWith("committer-")) {
-      rmSync(join(buildDir, name), { recursive: true, force: true });
-    }
-  }
+  cleanUp();
+  rmSync(scratch, { recursive: true, force: true });
 });
 
 /** How the scenario ended in a process of its own, which may hang or abort without harm. */
 function outcome(path: string, backend: Native, name: string): Promise<string> {
   return new Promise((resolve) => {
-    const options = { timeout: 6000, killSignal: "SIGKILL" as const };
+    const env = { ...process.env, [scratchVariable]: scratch };
+    const options = { env, timeout: 6000, killSignal: "SIGKILL" as const };
     execFile(process.execPath, [child, path, backend, name], options, (error, _out, stderr) => {
       resolve(error === null ? "passed" : `failed: ${stderr}`);
     });
