@@ -1,4 +1,4 @@
-import type { Journal } from "../../../origin/journal/mod.ts";
+import type { Entry, Journal } from "../../../origin/journal/mod.ts";
 import type { Opened } from "../../origin/journal/harness.ts";
 import { crc32c } from "../../../origin/native/mod.ts";
 
@@ -70,6 +70,15 @@ export class History {
       throw new Error(
         `found ${JSON.stringify(found)}, promised ${JSON.stringify({ acknowledged, givenUp, trimmed: this.trimmed, appended })}`,
       );
+    }
+  }
+
+  /** What was read back is what was appended, from the first entry above `trimmed` to the end. */
+  checkRead(trimmed: number, entries: readonly Entry[]): void {
+    const read = entries.map(({ lsn, bytes }) => `${lsn} ${mark(bytes)}`).join();
+    const appended = this.appended.slice(trimmed).map((each, i) => `${trimmed + i + 1} ${each}`);
+    if (read !== appended.join()) {
+      throw new Error(`read [${read}] where [${appended.join()}] was appended`);
     }
   }
 

@@ -1,4 +1,9 @@
-import { SegmentBudget, type BudgetMember } from "../../../origin/journal/mod.ts";
+import {
+  SegmentBudget,
+  type BudgetMember,
+  type Entry,
+  type Journal,
+} from "../../../origin/journal/mod.ts";
 import { lsn } from "../../../shared/ids/mod.ts";
 import { MemoryDisk, type DiskCall } from "../../../origin/storage/mod.ts";
 import type { Random } from "../../../shared/ports/mod.ts";
@@ -240,12 +245,24 @@ class Life {
       expectInjected(error);
     }
     await journal.flush();
+    history.checkRead(journal.trimmed, await allOf(journal));
     history.giveUp(journal.durable);
     journal.trim(journal.durable);
     history.observe(journal);
     const second = await open(image.crash(random, pick(survivals, random)), sizes);
     history.check(foundBy(second));
   }
+}
+
+/** Every entry that can be read back. */
+async function allOf(journal: Journal): Promise<Entry[]> {
+  const reader = journal.read(lsn(journal.trimmed + 1));
+  const all: Entry[] = [];
+  for (let some = await reader.next(); some !== undefined; some = await reader.next()) {
+    all.push(...some.map((entry) => ({ lsn: entry.lsn, bytes: entry.bytes.slice() })));
+  }
+  await reader.close();
+  return all;
 }
 
 /** A life may end with the error that was injected, or a full budget, and with no other. */

@@ -112,6 +112,28 @@ describe("trim", () => {
     expect(opened.clock.armed.size).toBe(0);
   });
 
+  it("J32 what a start reads is synced before it is served, the watermark too", async () => {
+    const disk = new MemoryDisk();
+    const opened = await open(disk);
+    await fill(opened, 5);
+    opened.journal.trim(lsn(4));
+    await settle(20);
+    await opened.journal.close();
+    const log = recorded(disk);
+    await open(disk);
+    expect(log.filter((call) => call.startsWith("sync"))).toEqual([
+      "syncDirectory /data/journal",
+      "syncDirectory /data",
+      "syncDirectory /",
+      "sync 3.segment",
+      "sync 4.segment",
+      "sync 5.segment",
+      "sync manifest",
+      "sync watermark",
+      "syncDirectory /data/journal/0",
+    ]);
+  });
+
   it("replays what is above the mark, goes on after it, over any number of lives", async () => {
     let disk = new MemoryDisk();
     let trimmed = 0;
