@@ -1,5 +1,6 @@
 import type { BodySink, HeldBytes } from "./body.ts";
 import type { Head } from "./head.ts";
+import type { HeaderBlock } from "./headerBlock.ts";
 import type { Target } from "./target.ts";
 
 /** What brings one request and takes its one answer: node:http, or a connection the recogniser reads. */
@@ -15,11 +16,13 @@ export interface Channel {
   /**
    * Writes the whole answer; one that nobody waits for any more is dropped.
    *
-   * @param headers flat: name, value, name, value …; `content-length` among them where the status has one
+   * @param shared what many answers have in common
+   * @param own flat: name, value, name, value …; `content-length` among them where the status has one
    */
   answer(
     status: number,
-    headers: readonly string[],
+    shared: HeaderBlock,
+    own: readonly string[],
     body: Uint8Array<ArrayBuffer> | string | null,
   ): void;
 }

@@ -1,12 +1,13 @@
 import type { Socket } from "node:net";
-import type { ErrorCode } from "../../shared/errors/mod.ts";
+import { invariant, type ErrorCode } from "../../shared/errors/mod.ts";
 import type { BodySink, HeldBytes } from "./body.ts";
 import type { Channel } from "./channel.ts";
-import { Head } from "./head.ts";
+import type { Head } from "./head.ts";
+import type { HeaderBlock } from "./headerBlock.ts";
 import { Reception } from "./reception.ts";
 import { recognise, type Recognised } from "./recognise.ts";
-import { Target } from "./target.ts";
-import { answerHead, refusal } from "./wire.ts";
+import type { Target } from "./target.ts";
+import { fieldLines, refusal, statusLine } from "./wire.ts";
 
 /** What a connection needs of the front it belongs to. */
 export interface ConnectionHost {
@@ -46,14 +47,13 @@ const farewellMs = 5000;
 export class Connection implements Channel {
   readonly method = "POST";
   readonly httpVersion = "1.1";
-  url = "";
-  head: Head = new Head();
-  target: Target = new Target("");
   /** When it is cut, by the host's clock; Infinity while only its answer is awaited. */
   dueAt: number;
   readonly #host: ConnectionHost;
   readonly #socket: Socket;
   readonly #reception = new Reception();
+  /** The request at hand, or the last one. */
+  #request: Recognised | null = null;
   #answerDue = false;
   #fresh = true;
   /** The socket holds bytes that came behind the request at hand. */
@@ -72,20 +72,34 @@ export class Connection implements Channel {
     socket.on("drain", this.#onDrain);
   }
 
+  get url(): string {
+    return this.#current.url;
+  }
+
+  get head(): Head {
+    return this.#current.head;
+  }
+
+  get target(): Target {
+    return this.#current.target;
+  }
+
   takeBody(bytesMax: number, held: HeldBytes, sink: BodySink): void {
     this.#reception.takeBody(bytesMax, held, sink);
   }
 
   answer(
     status: number,
-    headers: readonly string[],
+    shared: HeaderBlock,
+    own: readonly string[],
     body: Uint8Array<ArrayBuffer> | string | null,
   ): void {
     if (this.#over) {
       return;
     }
     const socket = this.#socket;
-    const head = answerHead(status, headers, this.#host.ownFields());
+    const fields = own.length === 0 ? shared.text : shared.text + fieldLines(own);
+    const head = `${statusLine(status)}${fields}${this.#host.ownFields()}\r\n`;
     if (body === null) {
       socket.write(head, "latin1");
     } else {
@@ -152,7 +166,7 @@ export class Connection implements Channel {
         this.#socket.unshift(left);
         return;
       } else {
-        const request = recognise(left);
+        const request = recognise(left, this.#request);
         if (request === null) {
           this.#handOver(left);
           return;
@@ -186,14 +200,17 @@ export class Connection implements Channel {
     this.#regulate();
   };
 
+  get #current(): Recognised {
+    invariant(this.#request !== null, "a connection is a channel while it has a request");
+    return this.#request;
+  }
+
   /** @returns what stands behind the request, or its head while the body is missing */
   #begin(request: Recognised, bytes: Buffer): Buffer {
     const { headBytes, contentLength } = request;
     const host = this.#host;
     const end = headBytes + contentLength;
-    this.url = request.url;
-    this.head = request.head;
-    this.target = new Target(request.url);
+    this.#request = request;
     this.#answerDue = true;
     if (bytes.length < end) {
       this.#reception.beginMissing(contentLength);

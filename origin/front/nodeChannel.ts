@@ -2,6 +2,7 @@ import type { ServerResponse } from "node:http";
 import type { BodySink, HeldBytes } from "./body.ts";
 import type { Channel } from "./channel.ts";
 import { Head } from "./head.ts";
+import type { HeaderBlock } from "./headerBlock.ts";
 import type { ForebayIncoming } from "./incoming.ts";
 import { originForm, Target } from "./target.ts";
 
@@ -51,14 +52,15 @@ export class NodeChannel implements Channel {
 
   answer(
     status: number,
-    headers: readonly string[],
+    shared: HeaderBlock,
+    own: readonly string[],
     body: Uint8Array<ArrayBuffer> | string | null,
   ): void {
     const { response } = this;
     if (response.destroyed || response.writableEnded) {
       return;
     }
-    response.writeHead(status, headers as string[]);
+    response.writeHead(status, shared.flat.concat(own));
     if (body === null) {
       response.end();
     } else {

@@ -1,12 +1,16 @@
 import { limits } from "../../shared/limits.ts";
 import { framesPath, isStreamTarget } from "../../shared/protocol/mod.ts";
 import { Head } from "./head.ts";
+import { Target } from "./target.ts";
 
 /** A request of the subset, as far as its head says. */
 export interface Recognised {
   /** Request target in origin form, as sent. */
   readonly url: string;
   readonly head: Head;
+  readonly target: Target;
+  /** Request line and fields. */
+  readonly text: string;
   /** Of the request line and the fields with the empty line after them. */
   readonly headBytes: number;
   readonly contentLength: number;
@@ -22,9 +26,10 @@ export interface Recognised {
  * with one Host, one Content-Length of plain digits, each field the origin looks at at most once, and none of the
  * fields that change how a message is framed or answered. The target has only characters RFC 3986 allows.
  *
+ * @param before the request before it on its connection: most clients send the same head again and again
  * @returns null for everything else, an incomplete head too: that is node:http's to read
  */
-export function recognise(bytes: Buffer): Recognised | null {
+export function recognise(bytes: Buffer, before: Recognised | null): Recognised | null {
   if (bytes[0] !== letterP) {
     return null;
   }
@@ -33,6 +38,9 @@ export function recognise(bytes: Buffer): Recognised | null {
     return null;
   }
   const text = bytes.toString("latin1", 0, emptyLine + 2);
+  if (before !== null && before.text === text) {
+    return before;
+  }
   const targetEnd = runOf(bytes, method.length, inTarget);
   const url = text.slice(method.length, targetEnd);
   if (!text.startsWith(method) || !text.startsWith(version, targetEnd) || !isOurs(url)) {
@@ -49,7 +57,14 @@ export function recognise(bytes: Buffer): Recognised | null {
   ) {
     return null;
   }
-  return { url, head, headBytes: emptyLine + 4, contentLength: Number(contentLength) };
+  return {
+    url,
+    head,
+    target: new Target(url),
+    text,
+    headBytes: emptyLine + 4,
+    contentLength: Number(contentLength),
+  };
 }
 
 const method = "POST ";

@@ -5,6 +5,7 @@ import {
   type BodySink,
   type Channel,
   type Head,
+  type HeaderBlock,
   type NodeChannel,
   type Target,
 } from "../front/mod.ts";
@@ -103,9 +104,14 @@ export class Exchange<From extends Channel = NodeChannel> {
     this.context.waiting--;
   }
 
+  /** What every answer's head has. */
+  get #shared(): HeaderBlock {
+    return this.context.web.forOrigin(this.head.get("origin"));
+  }
+
   /** What every answer's head has, then `own`; flat. */
   headersWith(own: readonly string[]): string[] {
-    const headers = this.context.web.forOrigin(this.head.get("origin")).concat(own);
+    const headers = this.#shared.flat.concat(own);
     if (this.context.closing) {
       headers.push("connection", "close");
     }
@@ -114,22 +120,34 @@ export class Exchange<From extends Channel = NodeChannel> {
 
   /** All header fields of a reply, with its length. */
   headersOf(reply: Reply): string[] {
-    const headers = this.headersWith(reply.headers);
-    if (reply.body !== null) {
-      headers.push("content-length", String(Buffer.byteLength(reply.body)));
-    } else if (reply.status !== 204 && reply.status !== 304 && this.channel.method !== "HEAD") {
-      headers.push("content-length", "0");
-    }
-    return headers;
+    return this.#shared.flat.concat(this.#ownOf(reply));
   }
 
   /** Writes the answer. One that nobody waits for any more is counted all the same. */
   send(reply: Reply): void {
     this.context.counters.answered(this.route, reply.status);
-    this.channel.answer(reply.status, this.headersOf(reply), reply.body);
+    this.channel.answer(reply.status, this.#shared, this.#ownOf(reply), reply.body);
+  }
+
+  #ownOf(reply: Reply): readonly string[] {
+    const length = lengthOf(reply, this.channel.method);
+    const { closing } = this.context;
+    if (length === null && !closing) {
+      return reply.headers;
+    }
+    const own = length === null ? [] : ["content-length", String(length)];
+    return reply.headers.concat(own, closing ? ["connection", "close"] : []);
   }
 
   refuse(error: ForebayError): void {
     this.send(problemReply(error));
   }
+}
+
+/** What Content-Length says, null where the answer has none. */
+function lengthOf({ status, body }: Reply, method: string): number | null {
+  if (body !== null) {
+    return Buffer.byteLength(body);
+  }
+  return status === 204 || status === 304 || method === "HEAD" ? null : 0;
 }

@@ -1,3 +1,4 @@
+import { HeaderBlock } from "../front/mod.ts";
 import { ForebayError } from "../../shared/errors/mod.ts";
 import {
   corsHeaders,
@@ -7,23 +8,32 @@ import {
   type AllowedOrigins,
 } from "../../shared/protocol/mod.ts";
 
-/** The header fields of every answer, as flat lists ready to be written (P13, I5). */
+/** The header fields of every answer, ready to be written (P13, I5). */
 export class WebHeaders {
   readonly #allowed: AllowedOrigins;
   /** For programs, which send no Origin, and for pages of an origin that is not allowed to read. */
-  readonly #plain: readonly string[];
+  readonly #plain: HeaderBlock;
+  /** For the page origin asked for last: pages come in bursts. */
+  #latest: HeaderBlock;
+  #latestOrigin: string | null = null;
 
   constructor(allowed: AllowedOrigins) {
     this.#allowed = allowed;
-    this.#plain = flat({ ...securityHeaders, ...corsHeaders(null, allowed) });
+    this.#plain = new HeaderBlock(flat({ ...securityHeaders, ...corsHeaders(null, allowed) }));
+    this.#latest = this.#plain;
   }
 
-  forOrigin(origin: string | null): readonly string[] {
+  forOrigin(origin: string | null): HeaderBlock {
     if (origin === null) {
       return this.#plain;
     }
-    const cors = corsHeaders(origin, this.#allowed);
-    return cors === null ? this.#plain : flat({ ...securityHeaders, ...cors });
+    if (origin !== this.#latestOrigin) {
+      const cors = corsHeaders(origin, this.#allowed);
+      this.#latest =
+        cors === null ? this.#plain : new HeaderBlock(flat({ ...securityHeaders, ...cors }));
+      this.#latestOrigin = origin;
+    }
+    return this.#latest;
   }
 
   forPreflight(origin: string | null): readonly string[] {

@@ -1,4 +1,10 @@
-import { Front, HeldBytes, type Channel, type FrontSettings } from "../../../origin/front/mod.ts";
+import {
+  Front,
+  HeaderBlock,
+  HeldBytes,
+  type Channel,
+  type FrontSettings,
+} from "../../../origin/front/mod.ts";
 import type { BodySink } from "../../../origin/front/mod.ts";
 import { clock as realClock } from "../../../origin/ports/mod.ts";
 import type { ForebayError } from "../../../shared/errors/mod.ts";
@@ -25,6 +31,8 @@ const asked = [
   "producer-id",
   "if-none-match",
 ] as const;
+
+const shared = new HeaderBlock(["x-test", "1"]);
 
 /** What a handler saw of one request. */
 export interface Seen {
@@ -104,7 +112,7 @@ export class Handler {
     const answer = (): void => {
       const body = channel.method === "HEAD" ? null : this.answerBody(seen);
       const length = body === null ? [] : ["content-length", String(Buffer.byteLength(body))];
-      channel.answer(status, ["x-test", "1", ...length], body);
+      channel.answer(status, shared, length, body);
     };
     if (this.holding && status === 200) {
       this.#due.push(answer);

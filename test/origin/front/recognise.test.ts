@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { recognise } from "../../../origin/front/recognise.ts";
+import { recognise as recogniseAfter, type Recognised } from "../../../origin/front/recognise.ts";
 import { limits } from "../../../shared/limits.ts";
 
+const recognise = (head: Buffer): Recognised | null => recogniseAfter(head, null);
 const bytes = (text: string): Buffer => Buffer.from(text, "latin1");
 const post = (fields: string, target = "/v1/stream/s"): Buffer =>
   bytes(`POST ${target} HTTP/1.1\r\n${fields}\r\n`);
@@ -138,5 +139,29 @@ describe("what goes to node:http", () => {
     };
     expect(recognise(fill(room))).not.toBeNull();
     expect(recognise(fill(room + 1))).toBeNull();
+  });
+});
+
+describe("after another request", () => {
+  const first = recognise(post(`${base}X: 1\r\n`));
+
+  test("the same head is not read again", () => {
+    expect(recogniseAfter(bytes(`${post(`${base}X: 1\r\n`).toString("latin1")}abc`), first)).toBe(
+      first,
+    );
+  });
+
+  test.each([
+    ["another value", post(`${base}X: 2\r\n`)],
+    ["another length", post("Host: h\r\nContent-Length: 4\r\nX: 1\r\n")],
+    ["a field more", post(`${base}X: 1\r\nY: 1\r\n`)],
+    ["another target", post(`${base}X: 1\r\n`, "/v1/stream/t")],
+  ])("with %s it is", (_, head) => {
+    expect(recogniseAfter(head, first)).toEqual(recognise(head));
+  });
+
+  test("of the subset another is refused all the same", () => {
+    expect(recogniseAfter(post(`${base}X: 1\r\nTE: x\r\n`), first)).toBeNull();
+    expect(recogniseAfter(bytes("POST /v1/stream/s HTTP/1.1\r\n"), first)).toBeNull();
   });
 });
