@@ -13,9 +13,14 @@ import {
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
-import { openJournal, type Journal } from "../../origin/journal/mod.ts";
+import {
+  MemoryJournal,
+  openJournal,
+  type Journal,
+  type JournalEvents,
+} from "../../origin/journal/mod.ts";
 import { clock, random } from "../../origin/ports/mod.ts";
-import { MemoryDisk, realDisk, type Disk } from "../../origin/storage/mod.ts";
+import { realDisk } from "../../origin/storage/mod.ts";
 import { outstandingCounts, printTables, results, sizeNames, sizes } from "./commitReport.ts";
 import { fio } from "./fio.ts";
 import { closedLoop, FsGroupCommit, JournalLog, recordBytes, type Closed } from "./outstanding.ts";
@@ -153,20 +158,34 @@ function deviceFlushes(path: string): number {
   return Number(line?.[18] ?? Number.NaN);
 }
 
-async function journalLog(dir: string, disk: Disk): Promise<{ log: JournalLog; journal: Journal }> {
-  const log: JournalLog = new JournalLog(() => journal);
-  const journal: Journal = await openJournal(
-    {
-      ...{ dir, disk, clock, random, segmentBytes: fileBytes, budgetBytes: 16 * fileBytes },
-      events: {
-        onDurable: (durable) => log.advanced(durable),
-        onFailed: (error) => {
-          throw error;
-        },
-      },
+interface OpenLog {
+  readonly log: JournalLog;
+  readonly journal: Journal;
+}
+
+const journalSizes = { segmentBytes: fileBytes, budgetBytes: 16 * fileBytes };
+
+function eventsOf(log: () => JournalLog): JournalEvents {
+  return {
+    onDurable: (durable) => log().advanced(durable),
+    onFailed: (error) => {
+      throw error;
     },
-    () => undefined,
-  );
+  };
+}
+
+async function onDisk(dir: string): Promise<OpenLog> {
+  const log: JournalLog = new JournalLog(() => journal);
+  const events = eventsOf(() => log);
+  const options = { dir, disk: realDisk, clock, random, ...journalSizes, events };
+  const journal: Journal = await openJournal(options, () => undefined);
+  return { log, journal };
+}
+
+function inMemory(): OpenLog {
+  const log: JournalLog = new JournalLog(() => journal);
+  const events = eventsOf(() => log);
+  const journal: Journal = new MemoryJournal({ random, ...journalSizes, events });
   return { log, journal };
 }
 
@@ -177,8 +196,8 @@ export async function benchCommit(): Promise<void> {
   const placeFile = join(dir, "place");
   writeZeros(placeFile, fileBytes);
   const fds = [openSync(join(dir, "group"), "w"), openSync(placeFile, "r+")] as const;
-  const disk = await journalLog(join(dir, "data"), realDisk);
-  const memory = await journalLog("/memory", new MemoryDisk({ volatile: true }));
+  const disk = await onDisk(join(dir, "data"));
+  const memory = inMemory();
   console.log(
     `records of ${recordBytes} bytes; ${disk.journal.storage}: ${disk.journal.storageReason}`,
   );
