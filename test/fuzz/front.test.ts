@@ -60,7 +60,7 @@ test(
   "the recogniser and node:http see the same requests in the same bytes",
   async () => {
     console.log(`fuzz front: seed ${seed}`);
-    const more = goesOn(3000);
+    const more = goesOn(2000);
     const tally: Tally = { cases: 0, recognised: 0, read: 0, accepted: 0 };
     let next = 0;
     await Promise.all(
