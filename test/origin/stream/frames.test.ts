@@ -398,7 +398,7 @@ describe("earlier lives of a path", () => {
     streams.applyFrame(outboxFrame(2, [late("second"), late("first")]));
     expect(codes(from)).toEqual(["stream_gone", "stream_gone", "stream_gone"]);
     expect(contents(streams, "second")).toEqual(["1"]);
-  });
+  }, 30_000);
 
   test("an expired stream counts like a deleted one", () => {
     const from = greeted();
