@@ -116,11 +116,13 @@ const subscribeFlag = { pull: 1, pattern: 2, description: 4 } as const;
 const linkFlag = { explicit: 1, glob: 2, acked: 4 } as const;
 const keyBytes = 32;
 
+/** Reused: what it wrote is copied before the next op. */
+const writer = new EntryWriter();
+
 export function changeOf(op: Op): TenantChange {
-  const to = new EntryWriter();
-  to.begin();
-  writeBody(to, op);
-  return { code: op.code, body: Buffer.concat(to.parts()) };
+  writer.begin();
+  writeBody(writer, op);
+  return { code: op.code, body: Buffer.concat(writer.parts()) };
 }
 
 function writeBody(to: EntryWriter, op: Op): void {

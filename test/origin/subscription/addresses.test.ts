@@ -9,6 +9,7 @@ import {
 } from "../../../origin/subscription/mod.ts";
 import { checkWebhookUrl } from "../../../origin/subscription/webhookUrl.ts";
 import { errorOf } from "../../shared/thrown.ts";
+import "../gateway/eventually.ts";
 
 const strict = new AddressPolicy(false, ["Hooks.Internal", "10.1.2.3"]);
 const local = new AddressPolicy(true, []);

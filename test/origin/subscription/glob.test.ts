@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { Glob } from "../../../origin/subscription/mod.ts";
 import { limits } from "../../../shared/limits.ts";
 import { errorOf } from "../../shared/thrown.ts";
+import "../gateway/eventually.ts";
 
 test.each([
   ["events/*", "events/a", true],

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { changeOf, type Op, opCode, opOf } from "../../../origin/subscription/ops.ts";
-import { ForebayError } from "../../../shared/errors/mod.ts";
+import type { ForebayError } from "../../../shared/errors/mod.ts";
+import "../gateway/eventually.ts";
 
 const uint = fc.integer({ min: 0, max: 2 ** 40 });
 const text = fc.string({ maxLength: 40, unit: "grapheme" });

@@ -5,6 +5,7 @@ import { ForebayError } from "../../../shared/errors/mod.ts";
 import { Glob } from "../../../origin/subscription/mod.ts";
 import { post, put } from "../stream/harness.ts";
 import { allOf, base, bodyOf, outcomeOf, reportOf, webhook, World } from "./world.ts";
+import "../gateway/eventually.ts";
 
 interface Document {
   readonly status: string;
