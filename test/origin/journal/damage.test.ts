@@ -445,6 +445,32 @@ describe("stale and hostile bytes", () => {
     return some;
   }
 
+  it("J23 what a batch of an earlier term says was durable is no witness", async () => {
+    for (const [term, expected] of [
+      [1, "went on"],
+      [2, "journal_corrupt"],
+    ] as const) {
+      const disk = await diskOf(await written(1, 100, { segmentBytes: 64 * KiB }));
+      const second = await open(disk, { segmentBytes: 64 * KiB });
+      second.journal.append([entry(2)]);
+      await second.journal.flush();
+      const some = snapshot(disk);
+      const bytes = bytesOf(some, segment(1));
+      const salt = viewOf(bytes).getUint32(60, true);
+      const last = decodeBatchHeader(bytes.subarray(2 * block), salt, segment(1));
+      expect(last.header).toMatchObject({ term: 2, seq: 2 });
+      if (last.header !== undefined) {
+        const header = { ...last.header, term, seq: 4, durableSeq: 3, firstLsn: 4 };
+        encodeBatchHeader(bytes.subarray(4 * block), header, salt);
+      }
+      const result = await open(await diskOf(some), { segmentBytes: 64 * KiB }).then(
+        ({ replayed }) => (replayed.length === 2 ? "went on" : "lost"),
+        (error: ForebayError) => error.code,
+      );
+      expect(result).toBe(expected);
+    }
+  });
+
   it("J31 a payload length that leads out of the segment is no batch", async () => {
     const room = 16 * KiB - 2 * block - 68;
     for (const length of [room + 1, 2 ** 31, 2 ** 32 - 1]) {
