@@ -142,6 +142,13 @@ function isObject(value: unknown): value is Fields {
 }
 
 function invalid(name: string, value: unknown, wanted: string): ForebayError {
-  const found = value === undefined ? "missing" : JSON.stringify(value).slice(0, 100);
-  return new ForebayError("bad_subscription", `${name} is ${found}, it must be ${wanted}`);
+  return new ForebayError("bad_subscription", `${name} is ${found(value)}, it must be ${wanted}`);
+}
+
+/** Objects are not shown: they may be nested deeper than anything can write them out. */
+function found(value: unknown): string {
+  if (typeof value === "object" && value !== null) {
+    return Array.isArray(value) ? `a list of ${value.length}` : "an object";
+  }
+  return value === undefined ? "missing" : JSON.stringify(value).slice(0, 100);
 }

@@ -336,6 +336,20 @@ describe("bad input", () => {
     expect(answer.headers.get("content-type")).toBe("application/problem+json");
   });
 
+  test("a body nested as deep as it may be long is refused like any other", async () => {
+    const deep = "[".repeat(100_000) + "]".repeat(100_000);
+    for (const [method, path, body] of [
+      ["PUT", "/x", `{"type":${deep}}`],
+      ["PUT", "/x", `{"type":"pull-wake","wake_stream":${deep}}`],
+      ["PUT", "/x", deep],
+      ["POST", "/p/claim", `{"worker":${deep}}`],
+      ["POST", "/p/ack", `{"wake_id":"w","generation":1,"acks":${deep}}`],
+    ] as const) {
+      const answer = await send(method, root + path, body, token);
+      expect([answer.status, answer.json["code"]]).toEqual([400, "bad_subscription"]);
+    }
+  });
+
   test("a body that is not UTF-8, or compressed, is refused", async () => {
     const raw = await fetch(`${gateway.url}${root}/x`, {
       method: "PUT",
