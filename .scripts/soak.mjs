@@ -3,7 +3,7 @@ import { endWithUsage } from "./run.mjs";
 import { runTests } from "./test.mjs";
 
 /** Name → the test files it runs. */
-const suites = { crash: "test/crash/", fuzz: "test/fuzz/" };
+const suites = { crash: "test/crash/", fuzz: "test/fuzz/", chaos: "test/chaos/" };
 
 const usage = `
 Usage: npm run soak -- NAME [--seed N] [--minutes N]

@@ -42,7 +42,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "e2e",
-          include: ["test/{e2e,crash,conformance}/**/*.test.ts"],
+          include: ["test/{e2e,crash,conformance,support,chaos}/**/*.test.ts"],
           pool: "forks",
           // One file at a time, after everything else: they start servers and measure them.
           fileParallelism: false,

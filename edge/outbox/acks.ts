@@ -3,7 +3,10 @@ import { refusal } from "./refusal.ts";
 import { ackedRow, type Store } from "./store.ts";
 import type { OutboxAckReply, OutboxRefusal } from "./types.ts";
 
-/** The row of a position of this outbox, of the present epoch or an ended one. */
+/**
+ * The row of a position of this outbox, of the present epoch or an ended one; of a frame that was given up and replayed, the
+ * row it went in again.
+ */
 export function rowOf(store: Store, buffer: string, text: string): number | OutboxRefusal {
   const position = parsePosition(text);
   const { lives, tail } = store.book;
@@ -17,7 +20,12 @@ export function rowOf(store: Store, buffer: string, text: string): number | Outb
   if (row < 1 || row > newest) {
     return unknown(text, `the epoch's FSNs go to ${newest - life.shift}`);
   }
-  return row;
+  return newestRow(store, row);
+}
+
+function newestRow(store: Store, row: number): number {
+  const again = store.book.drain.counts.framesVoided === 0 ? undefined : store.tables.replayOf(row);
+  return again === undefined ? row : newestRow(store, again);
 }
 
 function unknown(text: string, why: string): OutboxRefusal {

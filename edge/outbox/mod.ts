@@ -2,6 +2,8 @@
 export { Outbox } from "./outbox.ts";
 export type { OutboxEnv } from "./settings.ts";
 export type {
+  DeadFrame,
+  DeadLetter,
   OutboxAckReply,
   OutboxAnswer,
   OutboxRefusal,

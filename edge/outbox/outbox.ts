@@ -5,13 +5,17 @@ import { AckWaiters } from "../../shared/sender/mod.ts";
 import { clock, random } from "../ports/mod.ts";
 import { ackOf, isPending, rowOf } from "./acks.ts";
 import { appendRequests, booted } from "./append.ts";
+import { deadFrames, deadLetter, replayDead } from "./dead.ts";
 import { DrainRate } from "./drainRate.ts";
 import { Push } from "./push.ts";
 import { framesLink, marksOf, type OutboxEnv } from "./settings.ts";
 import { statusOf } from "./status.ts";
 import { framesKept, Store } from "./store.ts";
 import type {
+  DeadFrame,
+  DeadLetter,
   OutboxAckReply,
+  OutboxRefusal,
   OutboxReply,
   OutboxRequest,
   OutboxRpc,
@@ -100,6 +104,29 @@ export class Outbox extends DurableObject<OutboxEnv> implements OutboxRpc {
     });
   }
 
+  async dead(after: number): Promise<readonly DeadFrame[]> {
+    return deadFrames(this.#store, after);
+  }
+
+  async deadLetter(row: number): Promise<DeadLetter | OutboxRefusal> {
+    return deadLetter(this.#store, row);
+  }
+
+  async replayDead(
+    row: number,
+  ): Promise<{ readonly kind: "replayed"; readonly fsn: number } | OutboxRefusal> {
+    this.#takeBoot();
+    const reply = replayDead(this.#store, this.#buffer, { row, now: clock.now() });
+    this.#push.wake();
+    return reply;
+  }
+
+  async drain(): Promise<void> {
+    if (framesKept(this.#store.book) > 0) {
+      this.#push.hurry();
+    }
+  }
+
   /** The watchdog. Never throws: the runtime would take it away after a few failures. */
   override async alarm(): Promise<void> {
     if (framesKept(this.#store.book) > 0) {
@@ -112,12 +139,19 @@ export class Outbox extends DurableObject<OutboxEnv> implements OutboxRpc {
     if (framesKept(this.#store.book) === 0) {
       return;
     }
-    this.#store.change((book) => ({
-      book: { ...book, tail: booted(book.tail, clock.now()) },
-      result: undefined,
-    }));
-    this.#booted = true;
+    this.#takeBoot();
     this.#push.wake();
+  }
+
+  /** Nothing is sent under a boot that was not taken by this life of the object. */
+  #takeBoot(): void {
+    if (!this.#booted && this.#store.book.lives.length > 0) {
+      this.#store.change((book) => ({
+        book: { ...book, tail: booted(book.tail, clock.now()) },
+        result: undefined,
+      }));
+      this.#booted = true;
+    }
   }
 
   #setAlarm(atMs: number | null): void {

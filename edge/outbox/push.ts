@@ -90,6 +90,20 @@ export class Push {
     });
   }
 
+  /** Somebody asks not to wait for the backoff. */
+  hurry(): void {
+    this.#guarded(() => {
+      if (this.#sender?.phase === "waiting") {
+        this.#step({
+          type: "alarm",
+          nowMs: Math.max(this.#rim.clock.now(), this.#sender.retryAtMs),
+        });
+      } else {
+        this.wake();
+      }
+    });
+  }
+
   /** The alarm came. Resolves when nothing is in flight any more: all sent, or waiting for another alarm. */
   async alarm(): Promise<void> {
     if (this.#sender === null) {

@@ -1,4 +1,5 @@
 import type { DrainRate } from "./drainRate.ts";
+import { healthOf } from "./health.ts";
 import type { Push } from "./push.ts";
 import { ackedRow, bytesKept, framesKept, type Store } from "./store.ts";
 import type { OutboxStatus } from "./types.ts";
@@ -19,6 +20,8 @@ export function statusOf(of: {
   const frames = framesKept(book);
   const { accepted, deduplicated, refused } = tail;
   const { acknowledged, dead, memory, counts } = drain;
+  const oldestUnackedMs = frames === 0 ? 0 : Math.max(0, now - (tables.oldestAt() ?? now));
+  const { fault } = push;
   return {
     buffer,
     epoch: life?.epoch ?? "",
@@ -27,7 +30,7 @@ export function statusOf(of: {
     acked: ackedRow(book) - shift,
     frames,
     bytes: bytesKept(book),
-    oldestUnackedMs: frames === 0 ? 0 : Math.max(0, now - (tables.oldestAt() ?? now)),
+    oldestUnackedMs,
     ledger: {
       accepted,
       deduplicated,
@@ -38,7 +41,8 @@ export function statusOf(of: {
     },
     attempts: memory.attempts,
     strikes: memory.strikes?.count ?? 0,
-    lastError: push.fault ?? drain.lastError,
+    lastError: fault ?? drain.lastError,
+    health: healthOf({ oldestUnackedMs, fault, lastError: drain.lastError }),
     link: {
       ...counts,
       framesSent: push.framesSent,

@@ -12,6 +12,7 @@ import type { BatchRow, DeadRow, FrameRow, ProducerRow } from "./rows.ts";
  * producers  stream, id | epoch | seq | row, idx of that seq | at
  * batches    stream, id | row, idx | at
  * dead       row | epoch | fsn | n | at | reason | bytes as they were
+ * replays    row that was dead | row it was sent again in; made with the first one
  * ```
  */
 const schema = `
@@ -24,6 +25,9 @@ const schema = `
   CREATE TABLE dead (row INTEGER PRIMARY KEY, epoch TEXT NOT NULL, fsn INTEGER NOT NULL, n INTEGER NOT NULL,
     at INTEGER NOT NULL, reason TEXT NOT NULL, bytes BLOB NOT NULL);
 `;
+
+const replaySchema =
+  "CREATE TABLE IF NOT EXISTS replays (row INTEGER PRIMARY KEY, again INTEGER NOT NULL)";
 
 type Value = string | number | ArrayBuffer | null;
 
@@ -132,6 +136,34 @@ export class Tables {
 
   deadReason(row: number): string | undefined {
     return this.#all<{ reason: string }>("SELECT reason FROM dead WHERE row = ?", row)[0]?.reason;
+  }
+
+  dead(row: number): DeadRow | undefined {
+    return this.#all<DeadRow & Record<string, Value>>("SELECT * FROM dead WHERE row = ?", row)[0];
+  }
+
+  /** Frames given up at rows above `row`, oldest first. */
+  deadAfter(row: number, limit: number): DeadRow[] {
+    return this.#all<DeadRow & Record<string, Value>>(
+      "SELECT * FROM dead WHERE row > ? ORDER BY row LIMIT ?",
+      row,
+      limit,
+    );
+  }
+
+  /** Takes a frame out of `dead`: it was sent again in another row. */
+  replayed(row: number, again: number): void {
+    this.#write(replaySchema);
+    this.#write("INSERT INTO replays VALUES (?, ?)", row, again);
+    this.#write("DELETE FROM dead WHERE row = ?", row);
+  }
+
+  /** Where a frame that was given up was sent again. */
+  replayOf(row: number): number | undefined {
+    const made = this.#all("SELECT 1 FROM sqlite_master WHERE name = 'replays'").length > 0;
+    return made
+      ? this.#all<{ again: number }>("SELECT again FROM replays WHERE row = ?", row)[0]?.again
+      : undefined;
   }
 
   producer(stream: string, id: string): ProducerRow | undefined {

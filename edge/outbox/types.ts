@@ -1,5 +1,6 @@
 import type { ErrorCode } from "../../shared/errors/mod.ts";
 import type { FrameRequest } from "../../shared/frame/mod.ts";
+import type { Health } from "./health.ts";
 
 /**
  * The RPC contract between the Worker (`edge/routes`, `edge/batcher`) and the outbox Durable Object. Everything
@@ -56,6 +57,26 @@ export type OutboxAckReply =
   | { readonly kind: "state"; readonly received: boolean; readonly durable: boolean }
   | OutboxRefusal;
 
+/** A frame that the origin refused for good; its place was taken by a VOID. */
+export interface DeadFrame {
+  readonly row: number;
+  readonly epoch: string;
+  readonly fsn: number;
+  readonly records: number;
+  /** When it was given up, ms. */
+  readonly at: number;
+  /** The catalogue's code it was refused with. */
+  readonly reason: string;
+  readonly bytes: number;
+}
+
+export interface DeadLetter extends DeadFrame {
+  readonly kind: "dead";
+  /** False: its bytes are no frame, and `requests` is empty. */
+  readonly readable: boolean;
+  readonly requests: readonly FrameRequest[];
+}
+
 export interface OutboxStatus {
   /** `<region>:<partition>`. */
   readonly buffer: string;
@@ -83,6 +104,8 @@ export interface OutboxStatus {
   readonly attempts: number;
   readonly strikes: number;
   readonly lastError: string | null;
+  /** Degraded while the drain is stalled; writes are refused by bytes alone (F7). */
+  readonly health: Health;
   readonly link: {
     /** POSTs lost or refused as a whole, and answers that moved nothing. */
     readonly failures: number;
@@ -118,4 +141,14 @@ export interface OutboxRpc {
    */
   ack(position: string, waitMs: number): Promise<OutboxAckReply>;
   status(): Promise<OutboxStatus>;
+  /** Frames given up, oldest first, at rows above `after`; at most 100. */
+  dead(after: number): Promise<readonly DeadFrame[]>;
+  /** Refusal: `not_found`. */
+  deadLetter(row: number): Promise<DeadLetter | OutboxRefusal>;
+  /** Sends one again as a new frame. Refusals: `not_found`, `bad_frame` for bytes that are no frame. */
+  replayDead(
+    row: number,
+  ): Promise<{ readonly kind: "replayed"; readonly fsn: number } | OutboxRefusal>;
+  /** Sends what is kept now instead of waiting for its backoff. */
+  drain(): Promise<void>;
 }

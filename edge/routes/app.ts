@@ -18,7 +18,7 @@ import { Call } from "./call.ts";
 import { settingsOf, type Env } from "./env.ts";
 import { livez, readyz } from "./health.ts";
 import { ingest } from "./ingest.ts";
-import { acks, outboxesPrefix, outboxStatus } from "./outboxes.ts";
+import { acks, outboxDeed, outboxes, outboxesPrefix, outboxView } from "./outboxes.ts";
 import { listStreams, passOn } from "./passOn.ts";
 import { problemReply } from "./reply.ts";
 import { createServices, type Services } from "./services.ts";
@@ -27,6 +27,7 @@ import { subscriptions } from "./subscriptions.ts";
 type Handler = (call: Call, services: Services) => Response | Promise<Response>;
 
 const streamsPath = "/v1/streams";
+const outboxesPath = outboxesPrefix.slice(0, -1);
 
 /** What workerd calls for each request. */
 export interface EdgeHandler {
@@ -57,7 +58,9 @@ function createRoutes(services: Services): Hono<{ Bindings: Env }> {
   app.get(streamsPath, serve(listStreams));
   app.post(`${ingestPrefix}*`, serve(ingest));
   app.get(`${acksPrefix}*`, serve(acks));
-  app.get(`${outboxesPrefix}*`, serve(outboxStatus));
+  app.get(outboxesPath, serve(outboxes));
+  app.get(`${outboxesPrefix}*`, serve(outboxView));
+  app.post(`${outboxesPrefix}*`, serve(outboxDeed));
   app.get("/livez", () => livez());
   app.get("/readyz", serve(readyz));
   app.notFound((c) => problemReply(wrongTurn(c.req.raw)));
@@ -92,8 +95,11 @@ function allowedMethods(path: string): string | null {
   if (path.startsWith(ingestPrefix)) {
     return "POST, OPTIONS";
   }
-  const reads = [acksPrefix, outboxesPrefix].some((prefix) => path.startsWith(prefix));
-  return reads || ["/livez", "/readyz", streamsPath].includes(path) ? "GET, HEAD, OPTIONS" : null;
+  if (path.startsWith(outboxesPrefix)) {
+    return "GET, HEAD, POST, OPTIONS";
+  }
+  const reads = ["/livez", "/readyz", streamsPath, outboxesPath];
+  return path.startsWith(acksPrefix) || reads.includes(path) ? "GET, HEAD, OPTIONS" : null;
 }
 
 function wrongTurn(request: Request): ForebayError {

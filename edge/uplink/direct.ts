@@ -97,9 +97,13 @@ function readable(reply: Uint8Array): LinkMessage[] {
   }
 }
 
+/** What a POST of ours can only be refused with when its bytes were cut or damaged on the way. */
+const linkFaults: ReadonlySet<ErrorCode> = new Set(["bad_request", "request_timeout", "bad_frame"]);
+
 /**
  * A whole POST refused. A problem document of ours (RFC 9457 with `code`) speaks for itself: nothing was stored. A refused
- * key is a fault of the edge, not of its client. Anything else is a stranger's answer and proves nothing.
+ * key, and bytes that did not arrive as they were sent, are faults between edge and origin, not of the client. Anything
+ * else is a stranger's answer and proves nothing.
  */
 function refusalOf(response: Response, reply: Uint8Array): ForebayError {
   const problem = parseProblem(reply);
@@ -113,6 +117,12 @@ function refusalOf(response: Response, reply: Uint8Array): ForebayError {
     return new ForebayError(
       "origin_unreachable",
       `the origin refuses this edge (${problem.detail}); nothing was stored`,
+    );
+  }
+  if (linkFaults.has(problem.code)) {
+    return new ForebayError(
+      "origin_unreachable",
+      `the frame did not reach the origin whole (${problem.detail}); nothing was stored`,
     );
   }
   const retryAfter = Number(response.headers.get("retry-after") ?? "");

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from "vitest";
-import { problemJson } from "../../shared/errors/mod.ts";
+import { catalogue, problemJson } from "../../shared/errors/mod.ts";
 import { encodeMessage } from "../../shared/frame/mod.ts";
 import { EdgeUnderTest, text } from "./edgeUnderTest.ts";
 import { resultsResponse, StandInOrigin } from "./standInOrigin.ts";
@@ -104,6 +104,17 @@ test("an origin that refuses the edge's key is the edge's fault, never the clien
   expect([status, code]).toEqual([503, "origin_unreachable"]);
   expect(detail).toContain("wrong key");
 });
+
+test.each(["bad_request", "request_timeout", "bad_frame"] as const)(
+  "F1 a frame cut or damaged on its way (%s) is the link's fault, never the client's 400",
+  async (code) => {
+    const { status } = catalogue[code];
+    origin.onFrame = () => new Response(problemJson(code, "the body ended early"), { status });
+    const answer = await append();
+    expect([answer.status, answer.code]).toEqual([503, "origin_unreachable"]);
+    expect(answer.detail).toContain("the body ended early");
+  },
+);
 
 test("a frame carries the edge's key, not the client's", async () => {
   edge = new EdgeUnderTest({ FOREBAY_KEY: "edge-key", ORIGIN_URL: "https://origin.test/base/" });

@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { runInDurableObject } from "cloudflare:test";
+import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import type { Outbox, OutboxReply, OutboxRequest, OutboxStatus } from "../../../edge/outbox/mod.ts";
 import { requestFlag, type ProducerTag } from "../../../shared/frame/mod.ts";
 
@@ -108,4 +108,15 @@ export async function untilStatus(
 
 export async function alarmOf(stub: Stub): Promise<number | null> {
   return await runInDurableObject(stub, (_instance, { storage }) => storage.getAlarm());
+}
+
+/** Makes the strikes that were counted so far older than the 5 s a frame is given. */
+export async function ageStrikes(stub: Stub): Promise<void> {
+  await runInDurableObject(stub, (_instance, { storage }) => {
+    const { v } = storage.sql.exec<{ v: string }>("SELECT v FROM meta WHERE k = 'drain'").one();
+    const drain = JSON.parse(v);
+    drain.memory.strikes.sinceMs -= 6000;
+    storage.sql.exec("UPDATE meta SET v = ? WHERE k = 'drain'", JSON.stringify(drain));
+  });
+  await evictDurableObject(stub);
 }

@@ -3,6 +3,7 @@ import { beforeEach, expect, test } from "vitest";
 import { limits } from "../../../shared/limits.ts";
 import { isVoid, LinkOrigin, type LinkFault } from "./linkOrigin.ts";
 import {
+  ageStrikes,
   again,
   alarmOf,
   append,
@@ -314,17 +315,6 @@ test("F12 frames the origin has already are acknowledged as replays, not applied
   expect(origin.replays).toBeGreaterThan(0);
   expect(status.link.framesReplayed).toBeGreaterThan(0);
 });
-
-/** Makes the strikes that were counted so far older than the 5 s a frame is given. */
-async function ageStrikes(stub: Stub): Promise<void> {
-  await runInDurableObject(stub, (_instance, { storage }) => {
-    const { v } = storage.sql.exec<{ v: string }>("SELECT v FROM meta WHERE k = 'drain'").one();
-    const drain = JSON.parse(v);
-    drain.memory.strikes.sinceMs -= 6000;
-    storage.sql.exec("UPDATE meta SET v = ? WHERE k = 'drain'", JSON.stringify(drain));
-  });
-  await evictDurableObject(stub);
-}
 
 test.each(["nack", "unreadable"] as const)(
   "a frame that is poison (%s) is given up after 4 strikes and 5 s: dead, VOID in its place, the rest goes on",
