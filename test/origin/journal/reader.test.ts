@@ -142,6 +142,25 @@ describe("a reader of files", () => {
     expect((await drive(disk, reader.next()))?.map(({ lsn: at }) => at)).toEqual([2]);
   });
 
+  it("J29 lets go after close, and nothing touches the files any more", async () => {
+    const disk = new MemoryDisk();
+    const { journal } = await open(disk);
+    await fill(journal, 20);
+    const reader = journal.read(lsn(1));
+    await reader.next();
+    journal.trim(lsn(20));
+    await settle(30);
+    await journal.close();
+    const calls: string[] = [];
+    disk.observer = ({ name }) => {
+      calls.push(name);
+      return undefined;
+    };
+    await reader.close();
+    await settle(30);
+    expect(calls).toEqual(["close"]);
+  });
+
   it("J18 reads go on when the journal has failed closed", async () => {
     const disk = new MemoryDisk();
     const { journal } = await open(disk);

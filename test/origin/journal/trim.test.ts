@@ -386,6 +386,23 @@ describe("recovery table: trim", () => {
     expect(error.message).toContain(`${segment(3)}: the first segment held has no batch`);
   });
 
+  it("J23 each life of a segment file has a salt of its own", async () => {
+    const disk = new MemoryDisk();
+    const opened = await open(disk);
+    const salts = new Map<number, number>();
+    for (let round = 0; round < 6; round++) {
+      await fill(opened, 2);
+      opened.journal.trim(opened.journal.durable);
+      await settle(20);
+      for (const generation of segmentsOf(disk)) {
+        const bytes = disk.files().get(segment(generation)) ?? new Uint8Array(64);
+        salts.set(generation, new DataView(bytes.buffer, bytes.byteOffset).getUint32(60, true));
+      }
+    }
+    expect(salts.size).toBeGreaterThanOrEqual(7);
+    expect(new Set(salts.values()).size).toBe(salts.size);
+  });
+
   it("J23 what a recycled segment held before is never decoded, at whatever place the chain ends", async () => {
     let disk = new MemoryDisk();
     let count = 0;
