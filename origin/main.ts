@@ -1,11 +1,12 @@
 import pino, { type Logger } from "pino";
 import { ForebayError } from "../shared/errors/mod.ts";
+import { lsn } from "../shared/ids/mod.ts";
 import { isLoopback, type OriginConfig } from "./config/mod.ts";
 import { createGateway, defaultSettings, type Gateway } from "./gateway/mod.ts";
-import { MemoryJournal, openJournal, type Journal } from "./journal/mod.ts";
+import { MemoryJournal, openJournal, type Journal, type StorageChoice } from "./journal/mod.ts";
 import { clock, random } from "./ports/mod.ts";
-import { realDisk } from "./storage/mod.ts";
-import { ResidentStore } from "./store/mod.ts";
+import { MemoryDisk, realDisk } from "./storage/mod.ts";
+import { openStore, type Store } from "./store/mod.ts";
 import { createStreams, type OwnedStreams } from "./stream/mod.ts";
 import {
   AddressPolicy,
@@ -37,13 +38,11 @@ export async function startOrigin(
   logger: Logger = standardLogger(config),
 ): Promise<RunningOrigin> {
   checkAddress(config);
-  const streams = createStreams({ clock, store: new ResidentStore(config.storeBytesMax) });
-  const subscribed = subscriptionsOf(config, streams, logger);
-  const { subscriptions } = subscribed;
-  const journal = await openStreams(config, streams, logger);
+  const parts = await openParts(config, logger);
+  const { journal } = parts;
   try {
-    subscriptions.start();
-    const gateway = gatewayOf(config, { streams, subscriptions, journal, logger });
+    parts.subscribed.subscriptions.start();
+    const gateway = gatewayOf(config, parts);
     const port = await gateway.listen(config.host, config.port);
     const { storage, storageReason } = journal;
     logger.info({ port, storage, storageReason, dataDir: config.dataDir }, "origin listens");
@@ -52,13 +51,11 @@ export async function startOrigin(
       port,
       close: async () => {
         await gateway.close(closeDeadlineMs);
-        await subscribed.close();
-        await closeJournal(streams, journal, logger);
+        await closeParts(parts);
       },
     };
   } catch (error) {
-    await subscribed.close();
-    await closeJournal(streams, journal, logger);
+    await closeParts(parts);
     throw error;
   }
 }
@@ -77,29 +74,85 @@ function checkAddress({ host, key }: OriginConfig): void {
   }
 }
 
+/** The store first: the journal's entries are replayed on top of what it holds. */
+async function openParts(config: OriginConfig, logger: Logger): Promise<Parts> {
+  const store = await openStore({
+    ...{ dir: config.dataDir, clock, random },
+    disk: config.storage === "memory" ? new MemoryDisk({ volatile: true }) : realDisk,
+    bytesMax: config.storeBytesMax,
+    arenaBytesMax: config.arenaBytes,
+    checkpointAgeMs: config.checkpointAgeMs,
+    onFailed: (error) => {
+      if (error === null) {
+        logger.info("checkpoints are made again");
+      } else {
+        logger.error(
+          { err: error },
+          "a checkpoint failed: it is tried again, writes go on meanwhile",
+        );
+      }
+    },
+  });
+  const streams = createStreams({ clock, store: store.records });
+  const subscribed = subscriptionsOf(config, streams, logger);
+  let journal: Journal | undefined;
+  try {
+    const { storage } = config;
+    const opening = { streams, store, logger };
+    const opened =
+      storage === "memory"
+        ? inMemory(config, opening)
+        : await openStreams(config, storage, opening);
+    journal = opened.journal;
+    await store.start({ journal, freeze: () => streams.freeze() }, opened.replaced);
+    streams.start(journal);
+    return { streams, subscribed, store, journal, logger };
+  } catch (error) {
+    await subscribed.close();
+    await store.close();
+    await journal?.close();
+    throw error;
+  }
+}
+
+type Opening = Pick<Parts, "streams" | "store" | "logger">;
+
+/** The journal, and whether it is a new one in the place of one that was damaged and set aside. */
+interface OpenedJournal {
+  readonly journal: Journal;
+  readonly replaced: boolean;
+}
+
 async function openStreams(
   config: OriginConfig,
-  streams: OwnedStreams,
-  logger: Logger,
-): Promise<Journal> {
-  const { storage } = config;
-  if (storage === "memory") {
-    return inMemory(config, streams);
-  }
+  storage: StorageChoice,
+  { streams, store, logger }: Opening,
+): Promise<OpenedJournal> {
+  let replaced = false;
+  let restored = false;
+  // What is damaged is set aside before anything is replayed. Nothing of the new journal is held by the runs.
+  const restore = (): void => {
+    if (!restored) {
+      restored = true;
+      streams.restore(store.state(), replaced ? lsn(0) : store.checkpointLsn);
+    }
+  };
   const journal = await openJournal(
     {
-      disk: realDisk,
-      storage,
-      dir: config.dataDir,
-      clock,
-      random,
+      ...{ dir: config.dataDir, disk: realDisk, clock, random, storage },
       onDamage: config.journalDamage,
-      onQuarantined: (message) => logger.error(message),
+      onQuarantined: (message) => {
+        replaced = true;
+        logger.error(message);
+      },
       onRecovered: (findings) => logger.info({ findings }, "journal recovered"),
       segmentBytes: config.segmentBytes,
       budgetBytes: config.journalBudgetBytes,
       events: {
-        onDurable: (durable) => streams.onDurable(durable),
+        onDurable: (durable) => {
+          streams.onDurable(durable);
+          store.onDurable();
+        },
         onFull: (reason) => {
           if (reason === null) {
             logger.info("the journal has space again");
@@ -113,10 +166,15 @@ async function openStreams(
         },
       },
     },
-    (lsn, bytes) => streams.replay(lsn, bytes),
+    (at, bytes) => {
+      restore();
+      if (store.replays(at)) {
+        streams.replay(at, bytes);
+      }
+    },
   );
-  streams.start(journal);
-  return journal;
+  restore();
+  return { journal, replaced };
 }
 
 interface Subscribed {
@@ -143,7 +201,7 @@ function subscriptionsOf(
 }
 
 /** Nothing is ever replayed, so what is committed is needed no more. */
-function inMemory(config: OriginConfig, streams: OwnedStreams): Journal {
+function inMemory(config: OriginConfig, { streams, store }: Opening): OpenedJournal {
   const journal: Journal = new MemoryJournal({
     random,
     segmentBytes: config.segmentBytes,
@@ -152,23 +210,25 @@ function inMemory(config: OriginConfig, streams: OwnedStreams): Journal {
       onDurable: (durable) => {
         journal.trim(durable);
         streams.onDurable(durable);
+        store.onDurable();
       },
       onFailed: (error) => streams.onFailed(error),
     },
   });
-  streams.start(journal);
-  return journal;
+  return { journal, replaced: false };
 }
 
 interface Parts {
   readonly streams: OwnedStreams;
-  readonly subscriptions: OwnedSubscriptions;
+  readonly subscribed: Subscribed;
+  readonly store: Store;
   readonly journal: Journal;
   readonly logger: Logger;
 }
 
 function gatewayOf(config: OriginConfig, parts: Parts): Gateway {
-  const { streams, subscriptions, journal, logger } = parts;
+  const { streams, store, journal, logger } = parts;
+  const { subscriptions } = parts.subscribed;
   const { key, allowedOrigins, publicUrl, longPollMs, sseLifetimeMs, maxConnections } = config;
   return createGateway({
     streams,
@@ -188,17 +248,16 @@ function gatewayOf(config: OriginConfig, parts: Parts): Gateway {
       reserved: journal.reserved,
       durable: journal.durable,
       journal: journal.stats(),
+      store: store.stats(),
     }),
   });
 }
 
 /** A journal that failed cannot be flushed; the process ends all the same, and its waiters were told. */
-async function closeJournal(
-  streams: OwnedStreams,
-  journal: Journal,
-  logger: Logger,
-): Promise<void> {
+async function closeParts({ streams, subscribed, store, journal, logger }: Parts): Promise<void> {
+  await subscribed.close();
   streams.close();
+  await store.close();
   try {
     await journal.close();
   } catch (error) {

@@ -28,8 +28,14 @@ class Limits {
   readonly producersPerStreamMax: number = 1024;
   readonly producerIdleMsMax: number = 7 * 24 * 3600 * 1000;
   readonly contentTypeBytesMax: number = 256;
-  /** Bytes of records the store may hold, what it sets aside for growth included. */
-  readonly storeBytesMax: number = 2 * GiB;
+  /** Bytes the store may hold: runs, and arenas with what they set aside for growth. */
+  readonly storeBytesMax: number = 1024 * GiB;
+  /** What is kept in memory between two checkpoints; there are two of it. */
+  readonly arenaBytes: number = 128 * MiB;
+  /** What is kept in memory of older records that were read. */
+  readonly storeCacheBytes: number = 64 * MiB;
+  readonly checkpointAgeMs: number = 10_000;
+  readonly checkpointJournalBytes: number = 256 * MiB;
   /** By how much an edge's clock may be behind the origin's when the two are compared; NTP keeps both far closer. */
   readonly edgeClockSkewMsMax: number = 1000;
   /** Paths whose last life's end is remembered, so that late records of it are told from new ones. */
@@ -106,6 +112,11 @@ const relations: readonly (readonly [boolean, string])[] = [
   [limits.recordBytesMax <= limits.bodyBytesMax, "recordBytesMax ≤ bodyBytesMax"],
   [limits.bodyBytesMax < limits.entryBytesMax, "bodyBytesMax < entryBytesMax"],
   [limits.entryBytesMax * 2 <= limits.segmentBytes, "two entries fit in a segment"],
+  [limits.entryBytesMax <= limits.arenaBytes, "an entry fits in an arena"],
+  [
+    limits.checkpointJournalBytes * 2 <= limits.journalBudgetBytes,
+    "two checkpoints fit in the journal",
+  ],
   [limits.batchBytesTarget <= limits.frameBytesMax, "batchBytesTarget ≤ frameBytesMax"],
   [limits.frameBytesMax <= limits.pushBytesMax, "frameBytesMax ≤ pushBytesMax"],
   [limits.globSegmentsMax <= 30, "a pattern's segments and its end are bits of a small integer"],

@@ -36,7 +36,7 @@ export function originConfig(resolved: Resolved, cwd: string): OriginConfig {
   const { host, port, key, allowedOrigins, longPollMs, sseLifetimeMs } = values;
   const { publicUrl, webhookPrivateHosts } = values;
   const { storage, journalDamage, journalBudgetBytes, segmentBytes } = values;
-  const { storeBytesMax, maxConnections, logLevel } = values;
+  const { storeBytesMax, arenaBytes, checkpointAgeMs, maxConnections, logLevel } = values;
   return {
     host,
     port,
@@ -52,6 +52,8 @@ export function originConfig(resolved: Resolved, cwd: string): OriginConfig {
     journalBudgetBytes,
     segmentBytes,
     storeBytesMax,
+    arenaBytes,
+    checkpointAgeMs,
     maxConnections,
     logLevel,
   };

@@ -177,6 +177,22 @@ export const table: { readonly [K in SettingName]: Setting<Settings[K]> } = {
     help: "bytes of records that may be kept; beyond it writes get 503 store_full",
     show: sizeText,
   }),
+  arenaBytes: setting({
+    kind: size(2 * limits.entryBytesMax, 16 * GiB),
+    variable: "FOREBAY_ARENA_BYTES",
+    flag: "--arena-bytes",
+    fallback: limits.arenaBytes,
+    help: "bytes of records held in memory between two checkpoints; there are two such parts",
+    show: sizeText,
+  }),
+  checkpointAgeMs: setting({
+    kind: duration(10, 3_600_000),
+    variable: "FOREBAY_CHECKPOINT_AGE_MS",
+    flag: "--checkpoint-age-ms",
+    fallback: limits.checkpointAgeMs,
+    help: "how old an entry may become before a checkpoint puts it into a run",
+    show: durationText,
+  }),
   maxConnections: setting({
     kind: wholeNumber(1, 1_000_000),
     variable: "FOREBAY_MAX_CONNECTIONS",

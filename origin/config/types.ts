@@ -25,8 +25,12 @@ export interface OriginConfig {
   /** Bytes of segment files one process may hold. */
   readonly journalBudgetBytes: number;
   readonly segmentBytes: number;
-  /** Bytes of records the store may hold; beyond it 503 `store_full`. */
+  /** Bytes the store may hold on disk and in memory; beyond it 503 `store_full`. */
   readonly storeBytesMax: number;
+  /** Bytes of records in memory between two checkpoints; two such parts are held. */
+  readonly arenaBytes: number;
+  /** A checkpoint is due when the first entry since the last one is so old, ms. */
+  readonly checkpointAgeMs: number;
   readonly maxConnections: number;
   readonly logLevel: LogLevel;
 }

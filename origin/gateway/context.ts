@@ -1,6 +1,7 @@
 import type { Clock, Random } from "../../shared/ports/mod.ts";
 import type { FrontSettings, HeldBytes } from "../front/mod.ts";
 import type { JournalStats } from "../journal/mod.ts";
+import type { StoreStats } from "../store/mod.ts";
 import type { Streams } from "../stream/mod.ts";
 import type { Subscriptions } from "../subscription/mod.ts";
 import type { Counters } from "./counters.ts";
@@ -40,6 +41,7 @@ export interface StorageStatus {
   readonly reserved: number;
   readonly durable: number;
   readonly journal: JournalStats;
+  readonly store: StoreStats;
 }
 
 /** Something that stays open until told otherwise: a long-poll, an SSE response. */

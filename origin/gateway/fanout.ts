@@ -20,6 +20,7 @@ class Channel implements Follower {
   readonly #streamId: number;
   readonly #format: SseFormat;
   #offset: string;
+  #loading = false;
 
   constructor(streams: Streams, at: TailPlace) {
     this.#streams = streams;
@@ -30,11 +31,15 @@ class Channel implements Follower {
   }
 
   onAdvance(): void {
-    for (;;) {
+    while (!this.#loading && this.readers.size > 0) {
       const options = { maxBytes: pieceBytesMax, touch: true, id: this.#streamId };
       const batch = this.#streams.read(this.#path, this.#offset, options);
       if ("status" in batch) {
         this.#each((reader) => reader.onGone());
+        return;
+      }
+      if ("loading" in batch) {
+        this.#goOnAfter(batch.loading);
         return;
       }
       if (batch.records.length === 0 && !batch.closed) {
@@ -47,6 +52,21 @@ class Channel implements Follower {
         return;
       }
     }
+  }
+
+  /** A tail that is on disk already. If it cannot be read the readers are let go, to come again. */
+  #goOnAfter(loading: Promise<void>): void {
+    this.#loading = true;
+    loading.then(
+      () => {
+        this.#loading = false;
+        this.onAdvance();
+      },
+      () => {
+        this.#loading = false;
+        this.#each((reader) => reader.onGone());
+      },
+    );
   }
 
   /** Readers leave while they are told: a copy is walked. */

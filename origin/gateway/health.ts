@@ -11,7 +11,7 @@ export function livez(exchange: Exchange): Reply {
 export function readyz(exchange: Exchange): Reply {
   exchange.route = "health";
   const { context } = exchange;
-  const { storage, storageReason, journalId, reserved, durable, journal } = context.status();
+  const { storage, storageReason, journalId, reserved, durable, journal, store } = context.status();
   const reason = journal.failed ?? journal.full ?? (context.closing ? "shutting down" : null);
   const body = {
     status: reason === null ? "ready" : "not ready",
@@ -27,6 +27,13 @@ export function readyz(exchange: Exchange): Reply {
       segments: journal.segments,
       bytesHeld: journal.bytesHeld,
       budgetBytes: journal.budgetBytes,
+    },
+    store: {
+      checkpointLsn: store.checkpointLsn,
+      checkpointFailed: store.failed,
+      runs: store.runs,
+      runBytes: store.runBytes,
+      arenaBytes: store.arenaBytes,
     },
     streams: context.streams.stats().streams,
   };

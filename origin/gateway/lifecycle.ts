@@ -9,6 +9,7 @@ import { isTrue } from "./append.ts";
 import { bodyOf } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
 import { durable } from "./gate.ts";
+import { loaded } from "./loaded.ts";
 import { verdictReply, type Reply } from "./reply.ts";
 
 /** `PUT /v1/stream/<path>`: creates a stream, empty or forked, or confirms that it is as asked for. */
@@ -24,14 +25,16 @@ export async function createStream(exchange: Exchange): Promise<Reply> {
   });
   const lifetime = parseLifetime(head.exact(header.ttl), head.exact(header.expiresAt));
   const body = await bodyOf(exchange, context.settings.bodyBytesMax);
-  const verdict = context.streams.create({
-    path,
-    contentType: head.get("content-type"),
-    fork,
-    ...lifetime,
-    closed: isTrue(head.get(header.closed)),
-    body,
-  });
+  const verdict = await loaded(() =>
+    context.streams.create({
+      path,
+      contentType: head.get("content-type"),
+      fork,
+      ...lifetime,
+      closed: isTrue(head.get(header.closed)),
+      body,
+    }),
+  );
   await durable(context.streams, verdict.lsn);
   const reply = verdictReply(verdict, context.durableAck);
   if (verdict.status !== 201) {

@@ -43,11 +43,19 @@ export class LongPoll implements Follower, Lingering {
   }
 
   onAdvance(): void {
+    if (this.#resolve === null) {
+      return;
+    }
     const { context } = this.#exchange;
     const { id, next } = this.#empty;
     const options = { maxBytes: context.settings.readBytesMax, touch: true, id };
     const outcome = context.streams.read(this.#path, next, options);
-    if ("status" in outcome || outcome.records.length > 0 || outcome.closed) {
+    if ("loading" in outcome) {
+      outcome.loading.then(
+        () => this.onAdvance(),
+        (error: unknown) => this.#fail(error),
+      );
+    } else if ("status" in outcome || outcome.records.length > 0 || outcome.closed) {
       this.#finish(outcome);
     }
   }
@@ -63,7 +71,7 @@ export class LongPoll implements Follower, Lingering {
     }
   }
 
-  #fail(error: ForebayError): void {
+  #fail(error: unknown): void {
     const reject = this.#reject;
     if (this.#end()) {
       reject?.(error);

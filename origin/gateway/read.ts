@@ -11,6 +11,7 @@ import type { ReadBatch, StreamMeta, Verdict } from "../stream/mod.ts";
 import { cacheControl } from "./caching.ts";
 import type { Exchange } from "./exchange.ts";
 import { durable } from "./gate.ts";
+import { loaded } from "./loaded.ts";
 import { LongPoll } from "./longPoll.ts";
 import { parseReadQuery, type ReadQuery } from "./readQuery.ts";
 import { joinRecords } from "./records.ts";
@@ -45,7 +46,8 @@ export async function readStream(exchange: Exchange): Promise<ReadAnswer> {
     return refusal(exchange, meta);
   }
   const maxBytes = live === "sse" ? ssePieceBytesMax : context.settings.readBytesMax;
-  const batch = context.streams.read(path, query.offset, { maxBytes, touch: true, id: meta.id });
+  const options = { maxBytes, touch: true, id: meta.id };
+  const batch = await loaded(() => context.streams.read(path, query.offset, options));
   if ("status" in batch) {
     return refusal(exchange, batch);
   }

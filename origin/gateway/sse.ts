@@ -39,6 +39,7 @@ export class SseResponse implements TailReader, Lingering {
   #place: TailPlace | null = null;
   #deadline: Timer | null = null;
   #over = false;
+  #loading = false;
 
   constructor(exchange: Exchange, start: SseStart) {
     const { clock, random } = exchange.context;
@@ -136,7 +137,8 @@ export class SseResponse implements TailReader, Lingering {
   }
 
   #catchUp(): void {
-    if (this.#over || this.#place !== null || this.#exchange.channel.response.writableNeedDrain) {
+    const busy = this.#loading || this.#exchange.channel.response.writableNeedDrain;
+    if (this.#over || this.#place !== null || busy) {
       return;
     }
     const { streams } = this.#exchange.context;
@@ -146,7 +148,23 @@ export class SseResponse implements TailReader, Lingering {
       this.onGone();
       return;
     }
+    if ("loading" in batch) {
+      this.#goOnAfter(batch.loading);
+      return;
+    }
     this.#deliver(new SseChunk(batch, this.#format));
+  }
+
+  /** What comes next is on disk. If it cannot be read the answer ends; the client comes back with its offset. */
+  #goOnAfter(loading: Promise<void>): void {
+    this.#loading = true;
+    loading.then(
+      () => {
+        this.#loading = false;
+        this.#catchUp();
+      },
+      () => this.onGone(),
+    );
   }
 
   #deliver(chunk: SseChunk): void {

@@ -2,10 +2,12 @@ import { bearerKey } from "../../shared/auth/mod.ts";
 import { ForebayError, problemHeaders, problemJson } from "../../shared/errors/mod.ts";
 import { limits } from "../../shared/limits.ts";
 import { controlError, header } from "../../shared/protocol/mod.ts";
+import type { Loading } from "../stream/mod.ts";
 import type { Answer } from "../subscription/mod.ts";
 import { bodyOf } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
 import { durable } from "./gate.ts";
+import { loaded } from "./loaded.ts";
 import { jsonReply, type Reply } from "./reply.ts";
 import { definitionOf, fieldsOf, reportOf, streamsOf, workerOf } from "./subscriptionBody.ts";
 import { type Action, type ControlRoute, controlRoute, methodsOf } from "./subscriptionRoute.ts";
@@ -48,7 +50,7 @@ async function serve(exchange: Exchange, route: ControlRoute): Promise<Reply> {
       ? await bodyOf(exchange, limits.subscriptionBodyBytesMax)
       : new Uint8Array(0),
   );
-  const answer = decide(exchange, route, { token, fields });
+  const answer = await loaded(() => decide(exchange, route, { token, fields }));
   await durable(exchange.context.streams, answer.lsn);
   return answerReply(answer);
 }
@@ -73,7 +75,11 @@ interface Asked {
   readonly fields: ReturnType<typeof fieldsOf>;
 }
 
-function decide(exchange: Exchange, route: ControlRoute, { token, fields }: Asked): Answer {
+function decide(
+  exchange: Exchange,
+  route: ControlRoute,
+  { token, fields }: Asked,
+): Answer | Loading {
   const { subscriptions: them } = exchange.context;
   const { method } = exchange.channel;
   switch (route.kind) {
@@ -96,7 +102,7 @@ function decide(exchange: Exchange, route: ControlRoute, { token, fields }: Aske
 function act(
   exchange: Exchange,
   { id, action, token, fields }: Asked & { readonly id: string; readonly action: Action },
-): Answer {
+): Answer | Loading {
   const { subscriptions: them } = exchange.context;
   if (action === "claim") {
     return them.claim(id, workerOf(fields));

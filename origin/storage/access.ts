@@ -13,6 +13,20 @@ export function isDiskFull(error: unknown): boolean {
   return code === "ENOSPC" || code === "EDQUOT";
 }
 
+const unwritable: ReadonlySet<string | undefined> = new Set([
+  "EACCES",
+  "EPERM",
+  "EROFS",
+  "ENOTDIR",
+  "EEXIST",
+  "ENAMETOOLONG",
+]);
+
+/** The path cannot be written by this process, whatever the disk does. */
+export function isUnwritable(error: unknown): boolean {
+  return unwritable.has(errorCode(error));
+}
+
 /** The file system does not know this way of writing (O_DIRECT, O_DSYNC). */
 export function isUnsupported(error: unknown): boolean {
   const code = errorCode(error);

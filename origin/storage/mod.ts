@@ -7,6 +7,7 @@ export {
   errorCode,
   isDiskFull,
   isUnsupported,
+  isUnwritable,
   makeDirectories,
   readFully,
   writeFully,

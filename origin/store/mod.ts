@@ -1,3 +1,13 @@
-/** The store: records by stream and number. */
-export { ResidentStore } from "./resident.ts";
-export type { RecordRange, RecordStore } from "./types.ts";
+/** The store: records by stream and number, in memory and in runs on disk; checkpoints. */
+export { openStore, type Store, type StoreOptions } from "./store.ts";
+export { Cold } from "./types.ts";
+export type {
+  CheckpointJournal,
+  CheckpointOwner,
+  FrozenState,
+  RecordPlace,
+  RecordRange,
+  RecordStore,
+  StateEntry,
+  StoreStats,
+} from "./types.ts";

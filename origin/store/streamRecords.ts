@@ -1,40 +1,55 @@
 import { invariant } from "../../shared/errors/mod.ts";
+import type { RecordPlace } from "./types.ts";
 
 const firstChunkBytes = 256;
 const chunkBytesMax = 1024 * 1024;
 const firstEnds = 8;
 
 /**
- * The records of one stream: chunks that hold many records each, and one table of where records end. FORMAT.md
- * draws it. A record is never split, so that it can be given out as one view.
+ * A range of one stream's records, growing at its end: chunks that hold many records each, and tables of where records
+ * end and of their times. FORMAT.md draws it. A record is never split, so that it can be given out as one view.
  *
  * Invariants: `bases[i]` is the position of chunk i's first byte and rises; only the last chunk grows;
- * `ends` rises, and `ends[n-1] - (n > 1 ? ends[n-2] : 0)` is the length of record n-1.
+ * `ends` rises, and `ends[n-1] - (n > 1 ? ends[n-2] : base)` is the length of record first + n-1.
  */
 export class StreamRecords {
+  /** Number of the first record. */
+  readonly first: number;
+  readonly #base: number;
   #chunks: Uint8Array[] = [];
   #bases: number[] = [];
   #used = 0;
   #ends = new Float64Array(firstEnds);
+  #times = new Float64Array(firstEnds);
   #count = 0;
-  #bytesHeld: number = firstEnds * 8;
+  #bytesHeld: number = firstEnds * 16;
 
-  get count(): number {
-    return this.#count;
+  constructor({ record, byte }: RecordPlace) {
+    this.first = record;
+    this.#base = byte;
+  }
+
+  /** Number of the record after the last one. */
+  get next(): number {
+    return this.first + this.#count;
   }
 
   get bytesHeld(): number {
     return this.#bytesHeld;
   }
 
-  /** The position at which record `record` begins. */
+  /** The position at which record `record` begins; `first ≤ record ≤ next`. */
   position(record: number): number {
-    return record === 0 ? 0 : (this.#ends[record - 1] ?? 0);
+    return record === this.first ? this.#base : (this.#ends[record - this.first - 1] ?? 0);
   }
 
-  append(record: Uint8Array): void {
+  time(record: number): number {
+    return this.#times[record - this.first] ?? 0;
+  }
+
+  append(record: Uint8Array, time: number): void {
     const length = record.length;
-    const end = this.position(this.#count);
+    const end = this.position(this.next);
     let chunk = this.#chunks[this.#chunks.length - 1];
     if (chunk === undefined || this.#used + length > chunk.length) {
       chunk = this.#open(end, length, chunk);
@@ -42,21 +57,22 @@ export class StreamRecords {
     chunk.set(record, this.#used);
     this.#used += length;
     if (this.#count === this.#ends.length) {
-      this.#growEnds();
+      this.#growTables();
     }
     this.#ends[this.#count] = end + length;
+    this.#times[this.#count] = time;
     this.#count += 1;
   }
 
   /** Pushes the views of records `from` … as far as `to` and `maxBytes` allow, at least one. */
   read(from: number, to: number, maxBytes: number): Uint8Array[] {
-    invariant(from <= to && to <= this.#count, "a read stays within the stream");
+    invariant(this.first <= from && from <= to && to <= this.next, "a read stays within the range");
     const records: Uint8Array[] = [];
     let start = this.position(from);
     const limit = start + maxBytes;
     let at = this.#chunkAt(start);
     for (let record = from; record < to; record++) {
-      const end = this.#ends[record] ?? start;
+      const end = this.position(record + 1);
       if (end > limit && record > from) {
         break;
       }
@@ -73,8 +89,8 @@ export class StreamRecords {
   }
 
   #open(base: number, length: number, last: Uint8Array | undefined): Uint8Array {
-    const doubled = last === undefined ? firstChunkBytes : last.length * 2;
-    const chunk = new Uint8Array(Math.max(Math.min(doubled, chunkBytesMax), length));
+    const wanted = last === undefined ? firstChunkBytes : last.length * 2;
+    const chunk = new Uint8Array(Math.max(Math.min(wanted, chunkBytesMax), length));
     this.#chunks.push(chunk);
     this.#bases.push(base);
     this.#used = 0;
@@ -82,11 +98,10 @@ export class StreamRecords {
     return chunk;
   }
 
-  #growEnds(): void {
-    const grown = new Float64Array(this.#ends.length * 2);
-    grown.set(this.#ends);
-    this.#bytesHeld += this.#ends.byteLength;
-    this.#ends = grown;
+  #growTables(): void {
+    this.#bytesHeld += this.#ends.byteLength + this.#times.byteLength;
+    this.#ends = doubled(this.#ends);
+    this.#times = doubled(this.#times);
   }
 
   /** The last chunk whose base is at or before `position`. */
@@ -103,4 +118,10 @@ export class StreamRecords {
     }
     return low;
   }
+}
+
+function doubled(table: Float64Array<ArrayBuffer>): Float64Array<ArrayBuffer> {
+  const grown = new Float64Array(table.length * 2);
+  grown.set(table);
+  return grown;
 }

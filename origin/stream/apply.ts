@@ -1,7 +1,8 @@
 import { invariant } from "../../shared/errors/mod.ts";
 import { type Lsn, lsn as toLsn } from "../../shared/ids/mod.ts";
 import { limits } from "../../shared/limits.ts";
-import type { RecordStore } from "../store/mod.ts";
+import type { RecordPlace, RecordStore } from "../store/mod.ts";
+import type { Changes } from "./changes.ts";
 import {
   type AdvanceOp,
   type AppendOp,
@@ -14,6 +15,7 @@ import {
 } from "./entry.ts";
 import { admitSeq } from "./producer.ts";
 import {
+  type End,
   isIdle,
   type OutboxEpoch,
   quarantinePath,
@@ -30,6 +32,7 @@ export interface Target {
   readonly state: ShardState;
   readonly store: RecordStore;
   readonly touched: TouchedStreams;
+  readonly changes: Changes;
   readonly tenant: Tenant | null;
 }
 
@@ -60,12 +63,14 @@ export function apply(target: Target, op: Op, lsn: Lsn): void {
       return;
     case opKind.tenant:
       invariant(target.tenant !== null, "a tenant's op is applied by its tenant");
+      target.changes.tenant();
       target.tenant.apply(op.code, op.body, lsn);
       return;
   }
 }
 
-function applyHello({ state }: Target, op: HelloOp, lsn: Lsn): void {
+function applyHello({ state, changes }: Target, op: HelloOp, lsn: Lsn): void {
+  changes.outbox(op.buffer);
   const epoch = epochOf(state, op.buffer, op.epoch);
   epoch.helloBoot = Math.max(epoch.helloBoot, op.boot);
   epoch.lsn = lsn;
@@ -76,7 +81,8 @@ function applyHello({ state }: Target, op: HelloOp, lsn: Lsn): void {
   }
 }
 
-function applyAdvance({ state }: Target, op: AdvanceOp, lsn: Lsn): void {
+function applyAdvance({ state, changes }: Target, op: AdvanceOp, lsn: Lsn): void {
+  changes.outbox(op.buffer);
   const epoch = epochOf(state, op.buffer, op.epoch);
   invariant(op.fsn === epoch.fsn + 1, "frames of an outbox epoch are applied without gaps");
   epoch.fsn = op.fsn;
@@ -86,7 +92,7 @@ function applyAdvance({ state }: Target, op: AdvanceOp, lsn: Lsn): void {
   state.counters.recordsDeduplicated += op.deduplicated;
 }
 
-function applyCreate({ state, touched }: Target, op: CreateOp, lsn: Lsn): void {
+function applyCreate({ state, touched, changes }: Target, op: CreateOp, lsn: Lsn): void {
   invariant(!state.byPath.has(op.path), "a path has one living stream");
   invariant(!state.softDeleted.has(op.path), "a path that forks hold is not given away");
   invariant(op.id > state.lastId, "stream ids rise");
@@ -95,29 +101,35 @@ function applyCreate({ state, touched }: Target, op: CreateOp, lsn: Lsn): void {
     source === null || (op.fork?.records ?? 0) <= source.record,
     "a fork has of its source what is there",
   );
-  const previousEndedAt = state.ends.get(op.path)?.at ?? 0;
-  const stream = streamOf(op, { previousEndedAt, source }, lsn);
+  const end = state.ends.get(op.path);
+  const stream = streamOf(op, { previousEndedAt: end?.at ?? 0, source }, lsn);
+  changes.stream(stream);
   if (source !== null) {
     source.forks += 1;
   }
   state.lastId = op.id;
   state.byPath.set(op.path, stream);
   state.byId.set(op.id, stream);
-  state.ends.delete(op.path);
+  if (end !== undefined) {
+    state.ends.delete(op.path);
+    changes.forgotten(end);
+  }
   touched.push(lsn, stream);
 }
 
-function applyAppend({ state, store, touched }: Target, op: AppendOp, lsn: Lsn): void {
+function applyAppend({ state, store, touched, changes }: Target, op: AppendOp, lsn: Lsn): void {
   const stream = living(state, op.id);
   invariant(!stream.closed, "nothing follows a close");
+  changes.stream(stream);
   const { records } = op;
+  const time = recordTime(stream, op.time);
   const counters = state.counters;
   let bytes = 0;
   for (let i = 0; i < records.length; i++) {
     bytes += records[i]?.length ?? 0;
   }
   if (records.length > 0) {
-    store.append(op.id, records);
+    store.append(op.id, ownEnd(stream), records, time);
     stream.record += records.length;
     stream.byte += bytes;
     if (stream.path === quarantinePath) {
@@ -127,7 +139,6 @@ function applyAppend({ state, store, touched }: Target, op: AppendOp, lsn: Lsn):
       counters.bytesStored += bytes;
     }
   }
-  const time = recordTime(stream, op.time);
   stream.lastTime = time;
   if (op.producer !== null) {
     applyProducer(state, stream, op.producer, time);
@@ -143,6 +154,13 @@ function applyAppend({ state, store, touched }: Target, op: AppendOp, lsn: Lsn):
   }
   stream.lsn = lsn;
   touched.push(lsn, stream);
+}
+
+/** Where the records end that the store holds of the stream: what it inherits is its sources'. */
+function ownEnd({ record, byte, fork }: StreamState): RecordPlace {
+  return fork === null
+    ? { record, byte }
+    : { record: record - fork.records, byte: byte - fork.bytes };
 }
 
 function applyProducer(
@@ -177,8 +195,9 @@ function evictIdle(stream: StreamState, time: number): number {
   return evicted;
 }
 
-function applyEnd({ state, touched }: Target, op: EndOp, lsn: Lsn): void {
+function applyEnd({ state, touched, changes }: Target, op: EndOp, lsn: Lsn): void {
   const stream = living(state, op.id);
+  changes.stream(stream);
   stream.ended = true;
   stream.lsn = lsn;
   state.endLsn = lsn;
@@ -186,24 +205,30 @@ function applyEnd({ state, touched }: Target, op: EndOp, lsn: Lsn): void {
   state.byId.delete(stream.id);
   state.counters.producers -= stream.producers?.size ?? 0;
   stream.producers = null;
-  state.ends.set(stream.path, { at: op.time });
-  if (state.ends.size > limits.endsRememberedMax) {
-    for (const oldest of state.ends.keys()) {
-      state.ends.delete(oldest);
-      break;
-    }
-  }
+  rememberEnd(state, changes, stream.path, { at: op.time, id: stream.id, lsn });
   if (stream.forks > 0) {
     state.softDeleted.set(stream.path, stream);
     touched.push(lsn, stream);
   } else {
-    giveUp({ state, touched }, stream, lsn);
+    giveUp({ state, touched, changes }, stream, lsn);
+  }
+}
+
+function rememberEnd(state: ShardState, changes: Changes, path: string, end: End): void {
+  state.ends.set(path, end);
+  changes.ended(path, end);
+  if (state.ends.size > limits.endsRememberedMax) {
+    for (const [oldest, forgotten] of state.ends) {
+      state.ends.delete(oldest);
+      changes.forgotten(forgotten);
+      break;
+    }
   }
 }
 
 /** Nothing reads `stream` any more, nor the ended streams that it alone was a fork of, up the line. */
 function giveUp(
-  { state, touched }: Pick<Target, "state" | "touched">,
+  { state, touched, changes }: Pick<Target, "state" | "touched" | "changes">,
   stream: StreamState,
   lsn: Lsn,
 ): void {
@@ -213,6 +238,7 @@ function giveUp(
     const source: StreamState | null = next.fork?.source ?? null;
     next = null;
     if (source !== null) {
+      changes.stream(source);
       source.forks -= 1;
       if (source.ended && source.forks === 0) {
         state.softDeleted.delete(source.path);
@@ -222,8 +248,10 @@ function giveUp(
   }
 }
 
-function applyTouch({ state }: Target, op: TouchOp): void {
-  moveDeadline(living(state, op.id), op.time);
+function applyTouch({ state, changes }: Target, op: TouchOp): void {
+  const stream = living(state, op.id);
+  changes.stream(stream);
+  moveDeadline(stream, op.time);
 }
 
 function moveDeadline(stream: StreamState, time: number): void {

@@ -162,7 +162,8 @@ export function writeOp(to: EntryWriter, op: Op): void {
   }
 }
 
-function writeCreate(to: EntryWriter, op: CreateOp): void {
+/** Without its kind. */
+export function writeCreate(to: EntryWriter, op: CreateOp): void {
   to.u8(
     (op.ttlSeconds === null ? 0 : createFlag.ttl) |
       (op.expiresAt === null ? 0 : createFlag.expiresAt) |
@@ -269,7 +270,7 @@ function readOp(from: EntryReader): Op {
   }
 }
 
-function readCreate(from: EntryReader): CreateOp {
+export function readCreate(from: EntryReader): CreateOp {
   const flags = from.u8();
   const id = streamId(from.uint());
   const createdAt = from.time();

@@ -1,5 +1,6 @@
 /** The streams: what requests do to them, what is durable of them, and who waits for it. */
 export { EntryReader, EntryWriter } from "./bytes.ts";
+export { unlessCold } from "./cold.ts";
 export { quarantinePath } from "./state.ts";
 export { createStreams, type OwnedStreams, type StreamsOptions } from "./streams.ts";
 export type {
@@ -9,6 +10,7 @@ export type {
   GateWaiter,
   IngestRequest,
   ListedStream,
+  Loading,
   ReadBatch,
   ReadOptions,
   StreamLife,

@@ -4,6 +4,7 @@ import type { Shard } from "./shard.ts";
 import type { StreamState } from "./state.ts";
 import type { ListedStream, ReadBatch, ReadOptions, StreamMeta, Verdict } from "./types.ts";
 import { absent, refuse, tailOf } from "./verdict.ts";
+import { refusedBy } from "./writes.ts";
 
 export function meta(shard: Shard, path: string): StreamMeta | Verdict {
   const stream = shard.find(path, shard.clock.now());
@@ -40,6 +41,19 @@ export function read(
     const detail = `${JSON.stringify(path)} is another stream now: ${id} was followed by ${stream.id}`;
     return refuse("stream_gone", detail, stream.createdLsn);
   }
+  try {
+    return readFrom(shard, stream, offset, options);
+  } catch (error) {
+    return refusedBy(error, stream.createdLsn);
+  }
+}
+
+function readFrom(
+  shard: Shard,
+  stream: StreamState,
+  offset: string,
+  options: ReadOptions,
+): ReadBatch | Verdict {
   const from = startOf(shard, stream, offset);
   if (from === undefined) {
     const tail = formatOffset(stream.durableRecord, stream.durableByte);
@@ -47,7 +61,7 @@ export function read(
     return refuse("bad_offset", detail, stream.createdLsn, [header.nextOffset, tail]);
   }
   if (options.touch) {
-    shard.touch(stream, now);
+    shard.touch(stream, shard.clock.now());
   }
   return batch(shard, stream, from, options.maxBytes);
 }

@@ -5,6 +5,7 @@ import type { Journal } from "../journal/mod.ts";
 import type { RecordStore } from "../store/mod.ts";
 import { apply, type Target } from "./apply.ts";
 import { EntryWriter } from "./bytes.ts";
+import { Changes } from "./changes.ts";
 import { beginEntry, type EndOp, type Op, opKind, writeOp } from "./entry.ts";
 import { ShardState, type StreamState } from "./state.ts";
 import { TouchedStreams } from "./touched.ts";
@@ -19,6 +20,7 @@ export class Shard implements Target {
   readonly store: RecordStore;
   readonly state: ShardState = new ShardState();
   readonly touched: TouchedStreams = new TouchedStreams();
+  readonly changes: Changes = new Changes();
   readonly #writer: EntryWriter = new EntryWriter();
   #journal: Journal | null = null;
   #tenant: Tenant | null = null;

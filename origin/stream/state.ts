@@ -60,6 +60,9 @@ export interface StreamState {
   /** Newest entry that changed the stream; a touch does not count. */
   lsn: Lsn;
 
+  /** The checkpoint interval it last changed in, as `changes.ts` counts them; 0 when no checkpoint has to know. */
+  changedIn: number;
+
   durableRecord: number;
   durableByte: number;
   durableClosed: boolean;
@@ -109,6 +112,7 @@ export function streamOf(op: CreateOp, ancestry: Ancestry, createdLsn: Lsn): Str
     producers: null,
     producersIdleFrom: 0,
     lsn: createdLsn,
+    changedIn: 0,
     // What it inherits is durable before it is: its own entry comes later.
     durableRecord: record,
     durableByte: byte,
@@ -139,6 +143,10 @@ export interface Outbox {
 /** A path's last life, after its end. */
 export interface End {
   readonly at: number;
+  /** The stream that lived there. */
+  readonly id: StreamId;
+  /** The entry that ended it. */
+  readonly lsn: Lsn;
 }
 
 export interface Counters {

@@ -3,8 +3,9 @@ import type { Frame, Hello, RequestResult, Welcome } from "../../shared/frame/mo
 import type { Lsn } from "../../shared/ids/mod.ts";
 import type { Clock } from "../../shared/ports/mod.ts";
 import type { Journal } from "../journal/mod.ts";
-import type { RecordStore } from "../store/mod.ts";
+import type { FrozenState, RecordStore, StateEntry } from "../store/mod.ts";
 import { apply } from "./apply.ts";
+import { unlessCold } from "./cold.ts";
 import { create } from "./creation.ts";
 import { decodeEntry } from "./entry.ts";
 import { Followers } from "./followers.ts";
@@ -12,6 +13,7 @@ import { applyDirect, applyFrame, type FrameOutcome } from "./frames.ts";
 import { OutputGate } from "./gate.ts";
 import { hello } from "./outbox.ts";
 import { list, meta, read } from "./reads.ts";
+import { restore } from "./restore.ts";
 import { Shard } from "./shard.ts";
 import type { StreamState } from "./state.ts";
 import type * as contract from "./types.ts";
@@ -25,6 +27,14 @@ export interface StreamsOptions {
 /** The streams together with what their journal calls. */
 export interface OwnedStreams extends contract.Streams {
   /**
+   * The state at the checkpoint, before the first replay.
+   *
+   * @throws ForebayError `store_corrupt` | `format_unsupported`
+   */
+  restore(entries: Iterable<StateEntry>, checkpoint: Lsn): void;
+  /** Sets apart what changed since the last call, for a checkpoint. */
+  freeze(): FrozenState;
+  /**
    * One recovered entry. All of them come before `start`.
    *
    * @throws ForebayError `journal_corrupt` | `format_unsupported`
@@ -34,7 +44,7 @@ export interface OwnedStreams extends contract.Streams {
   start(journal: Journal): void;
   onDurable(durable: Lsn): void;
   onFailed(error: Error): void;
-  /** Before the first replay. */
+  /** Before `restore` and the first replay. */
   adopt(tenant: contract.Tenant): void;
   /** Lets go of the deadline timer. */
   close(): void;
@@ -58,8 +68,8 @@ class ShardStreams implements OwnedStreams {
     this.#followers = new Followers(this.#shard);
   }
 
-  create(request: contract.CreateRequest): contract.Verdict {
-    return create(this.#shard, request);
+  create(request: contract.CreateRequest): contract.Verdict | contract.Loading {
+    return unlessCold(() => create(this.#shard, request));
   }
 
   append(request: contract.AppendRequest): contract.Verdict {
@@ -102,8 +112,8 @@ class ShardStreams implements OwnedStreams {
     path: string,
     offset: string,
     options: contract.ReadOptions,
-  ): contract.ReadBatch | contract.Verdict {
-    return read(this.#shard, path, offset, options);
+  ): contract.ReadBatch | contract.Verdict | contract.Loading {
+    return unlessCold(() => read(this.#shard, path, offset, options));
   }
 
   list(prefix: string, after: string, limit: number): contract.ListedStream[] {
@@ -163,6 +173,15 @@ class ShardStreams implements OwnedStreams {
       waiting: this.#gate.waiting,
       followers: this.#followers.size,
     };
+  }
+
+  restore(entries: Iterable<StateEntry>, checkpoint: Lsn): void {
+    restore(this.#shard.state, entries, this.#shard.tenant, checkpoint);
+    this.onDurable(checkpoint);
+  }
+
+  freeze(): FrozenState {
+    return this.#shard.changes.freeze(this.#shard.state, this.#shard.tenant);
   }
 
   replay(lsn: Lsn, bytes: Uint8Array): void {

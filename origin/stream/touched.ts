@@ -5,7 +5,7 @@ const initialSlots = 1024;
 const flag = { closed: 1, givenUp: 2 } as const;
 
 /** Ended, and no fork reads it: forks of an ended stream only become fewer. */
-const isGivenUp = (stream: StreamState): boolean => stream.ended && stream.forks === 0;
+export const isGivenUp = (stream: StreamState): boolean => stream.ended && stream.forks === 0;
 
 /**
  * Which streams the entries not yet durable have changed, and to what: a ring of (LSN, stream, tail, flags) in LSN

@@ -95,6 +95,11 @@ export interface ReadBatch {
   readonly lsn: Lsn;
 }
 
+/** The answer lies on disk: ask again when `loading` has resolved. It rejects with ForebayError `store_failed`. */
+export interface Loading {
+  readonly loading: Promise<void>;
+}
+
 export interface ListedStream extends StreamMeta {
   readonly path: string;
 }
@@ -133,6 +138,8 @@ export interface TenantChange {
 export interface Tenant {
   /** Live and at replay: the one way its state changes. `body` is a view. */
   apply(code: number, body: Uint8Array, lsn: Lsn): void;
+  /** Changes that make of an empty tenant what this one is, for a checkpoint: entries before it are not replayed. */
+  state(): Iterable<TenantChange>;
   /** A change of a stream became durable; `created` with the one that made the stream. Not the moment to write. */
   onDurable(life: StreamLife, created: boolean): void;
   /** After each durable advance, when readers have been told: the moment to look around and to write. */
@@ -145,7 +152,8 @@ export interface Tenant {
  * journal_failed …) come as ForebayError, with nothing changed.
  */
 export interface Streams {
-  create(request: CreateRequest): Verdict;
+  /** `Loading` when a fork's place in its source has to be looked up. */
+  create(request: CreateRequest): Verdict | Loading;
   append(request: AppendRequest): Verdict;
   ingest(request: IngestRequest): Verdict;
   remove(path: string): Verdict;
@@ -153,9 +161,9 @@ export interface Streams {
   meta(path: string): StreamMeta | Verdict;
   /**
    * Durable records from `offset` ("-1" = start, "now" = behind the last durable one).
-   * A refusal: 404, 410, 400 bad_offset with the durable tail in Stream-Next-Offset (P11).
+   * A refusal: 404, 410, 400 bad_offset with the durable tail in Stream-Next-Offset (P11), 500 record_damaged.
    */
-  read(path: string, offset: string, options: ReadOptions): ReadBatch | Verdict;
+  read(path: string, offset: string, options: ReadOptions): ReadBatch | Verdict | Loading;
   list(prefix: string, after: string, limit: number): ListedStream[];
   follow(path: string, follower: Follower): void;
   unfollow(path: string, follower: Follower): void;

@@ -25,14 +25,17 @@ const pkcs8Head = Buffer.from("302e020100300506032b657004220420", "hex");
 /** The two secrets of one origin: what signs webhooks, and what makes tokens unguessable. */
 export class Keys {
   readonly jwk: PublicJwk;
+  /** 32 bytes: what the private key is made of. */
+  readonly signingSeed: Uint8Array;
+  /** 32 bytes. */
+  readonly tokenKey: Uint8Array;
   readonly #private: KeyObject;
-  readonly #tokenKey: Uint8Array;
 
-  /** @param signingSeed 32 bytes @param tokenKey 32 bytes */
   constructor(signingSeed: Uint8Array, tokenKey: Uint8Array) {
     const der = Buffer.concat([pkcs8Head, signingSeed]);
     this.#private = createPrivateKey({ key: der, format: "der", type: "pkcs8" });
-    this.#tokenKey = tokenKey;
+    this.signingSeed = signingSeed;
+    this.tokenKey = tokenKey;
     const { x } = createPublicKey(this.#private).export({ format: "jwk" });
     invariant(x !== undefined, "an Ed25519 key has an x");
     this.jwk = { kty: "OKP", crv: "Ed25519", x, kid: keyId(x), use: "sig", alg: "EdDSA" };
@@ -61,7 +64,7 @@ export class Keys {
   }
 
   #mac(subscription: number, generation: number): Buffer {
-    return createHmac("sha256", this.#tokenKey).update(`${subscription}.${generation}`).digest();
+    return createHmac("sha256", this.tokenKey).update(`${subscription}.${generation}`).digest();
   }
 }
 

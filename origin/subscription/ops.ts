@@ -15,6 +15,8 @@ export const opCode = {
   claim: 38,
   ack: 39,
   settle: 40,
+  generation: 41,
+  numbered: 42,
 } as const;
 
 export interface KeysOp {
@@ -101,6 +103,19 @@ export interface SettleOp {
   readonly number: number;
 }
 
+/** At a checkpoint only: as many wakes were opened before. */
+export interface GenerationOp {
+  readonly code: 41;
+  readonly number: number;
+  readonly generation: number;
+}
+
+/** At a checkpoint only: numbers up to this one were given. */
+export interface NumberedOp {
+  readonly code: 42;
+  readonly number: number;
+}
+
 export type Op =
   | KeysOp
   | SubscribeOp
@@ -110,7 +125,9 @@ export type Op =
   | WakeOp
   | ClaimOp
   | AckOp
-  | SettleOp;
+  | SettleOp
+  | GenerationOp
+  | NumberedOp;
 
 const subscribeFlag = { pull: 1, pattern: 2, description: 4 } as const;
 const linkFlag = { explicit: 1, glob: 2, acked: 4 } as const;
@@ -158,8 +175,12 @@ function writeBody(to: EntryWriter, op: Op): void {
         to.uint(byte);
       }
       return;
+    case opCode.generation:
+      to.uint(op.generation);
+      return;
     case opCode.unsubscribe:
     case opCode.settle:
+    case opCode.numbered:
       return;
   }
 }
@@ -232,8 +253,11 @@ function readBody(from: EntryReader, code: number): Op {
       }
       return { code, number, acks };
     }
+    case opCode.generation:
+      return { code, number, generation: from.uint() };
     case opCode.unsubscribe:
     case opCode.settle:
+    case opCode.numbered:
       return { code, number };
     default:
       throw corrupt(`is of the unknown kind ${code}`);

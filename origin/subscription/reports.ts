@@ -1,6 +1,7 @@
 import type { Lsn } from "../../shared/ids/mod.ts";
 import { invariant } from "../../shared/errors/mod.ts";
 import { parseOffset } from "../../shared/protocol/mod.ts";
+import { Cold } from "../store/mod.ts";
 import type { Streams } from "../stream/mod.ts";
 import { done, refuse } from "./answers.ts";
 import { type AckOp, type Op, opCode } from "./ops.ts";
@@ -157,9 +158,11 @@ export class Reports {
     }
     // The cursor's own life of the path, in it, and between two records.
     const options = { maxBytes: 1, touch: false, id: link.streamId };
-    return "status" in this.#options.streams.read(path, offset, options)
-      ? "is none of the stream, or past its tail"
-      : null;
+    const batch = this.#options.streams.read(path, offset, options);
+    if ("loading" in batch) {
+      throw new Cold(() => batch.loading);
+    }
+    return "status" in batch ? "is none of the stream, or past its tail" : null;
   }
 }
 

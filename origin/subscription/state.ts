@@ -64,6 +64,10 @@ export class SubscriptionState {
       this.#subscribe(op, at);
       return;
     }
+    if (op.code === opCode.numbered) {
+      this.lastNumber = op.number;
+      return;
+    }
     const subscription = this.byNumber.get(op.number);
     invariant(subscription !== undefined, "an op names a living subscription");
     subscription.lsn = at;
@@ -86,6 +90,9 @@ export class SubscriptionState {
       case opCode.claim:
         invariant(subscription.wake?.holder === null, "only what nobody holds is claimed");
         subscription.wake.holder = op.holder;
+        return;
+      case opCode.generation:
+        subscription.generation = op.generation;
         return;
       case opCode.settle:
         invariant(subscription.wake !== null, "a wake is settled once");

@@ -3,13 +3,21 @@ import { invariant } from "../../shared/errors/mod.ts";
 import type { Lsn } from "../../shared/ids/mod.ts";
 import { limits } from "../../shared/limits.ts";
 import type { Clock, Random } from "../../shared/ports/mod.ts";
-import type { OwnedStreams, StreamLife, Tenant } from "../stream/mod.ts";
+import {
+  type Loading,
+  type OwnedStreams,
+  type StreamLife,
+  type Tenant,
+  type TenantChange,
+  unlessCold,
+} from "../stream/mod.ts";
 import type { AddressPolicy } from "./addresses.ts";
 import { atOnce, documentOf, done, refuse } from "./answers.ts";
 import { Deadlines } from "./deadlines.ts";
 import { isMatch, linkAtTail, LinkKeeper } from "./links.ts";
 import { changeOf, type LinkOp, type Op, opCode, opOf, type SubscribeOp } from "./ops.ts";
 import { Reports } from "./reports.ts";
+import { snapshot } from "./snapshot.ts";
 import { type Subscription, SubscriptionState } from "./state.ts";
 import type * as contract from "./types.ts";
 import { Wakes } from "./wakes.ts";
@@ -67,6 +75,10 @@ class ShardSubscriptions implements contract.OwnedSubscriptions, Tenant {
 
   apply(code: number, body: Uint8Array, lsn: Lsn): void {
     this.#state.apply(opOf(code, body), lsn);
+  }
+
+  state(): Iterable<TenantChange> {
+    return Array.from(snapshot(this.#state), changeOf);
   }
 
   onDurable({ path }: StreamLife, created: boolean): void {
@@ -244,18 +256,18 @@ class ShardSubscriptions implements contract.OwnedSubscriptions, Tenant {
       : this.#reports.claim(subscription, worker);
   }
 
-  callback(id: string, report: contract.WakeReport): contract.Answer {
+  callback(id: string, report: contract.WakeReport): contract.Answer | Loading {
     const subscription = this.#state.byId.get(id);
     return subscription === undefined
       ? this.#notFound(id)
-      : this.#reports.report(subscription, "webhook", report);
+      : unlessCold(() => this.#reports.report(subscription, "webhook", report));
   }
 
-  ack(id: string, report: contract.WakeReport): contract.Answer {
+  ack(id: string, report: contract.WakeReport): contract.Answer | Loading {
     const subscription = this.#state.byId.get(id);
     return subscription === undefined
       ? this.#notFound(id)
-      : this.#reports.report(subscription, "pull-wake", report);
+      : unlessCold(() => this.#reports.report(subscription, "pull-wake", report));
   }
 
   release(id: string, report: contract.WakeReport): contract.Answer {

@@ -1,5 +1,6 @@
 import type { ErrorCode } from "../../shared/errors/mod.ts";
 import type { Lsn } from "../../shared/ids/mod.ts";
+import type { Loading } from "../stream/mod.ts";
 import type { Glob } from "./glob.ts";
 import type { PublicJwk } from "./keys.ts";
 import type { Target } from "./ops.ts";
@@ -56,9 +57,9 @@ export interface Subscriptions {
   removeStream(id: string, path: string): Answer;
   claim(id: string, worker: string): Answer;
   /** A webhook's receiver reports. */
-  callback(id: string, report: WakeReport): Answer;
+  callback(id: string, report: WakeReport): Answer | Loading;
   /** A worker that claimed reports. */
-  ack(id: string, report: WakeReport): Answer;
+  ack(id: string, report: WakeReport): Answer | Loading;
   release(id: string, report: WakeReport): Answer;
   /** The public keys of the webhook signatures; none before the first subscription. */
   jwks(): { readonly keys: readonly PublicJwk[]; readonly lsn: Lsn };

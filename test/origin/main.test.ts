@@ -34,6 +34,8 @@ function config(changes: Partial<OriginConfig> = {}): OriginConfig {
     journalBudgetBytes: 80 * MiB,
     segmentBytes: 20 * MiB,
     storeBytesMax: 64 * MiB,
+    arenaBytes: 32 * MiB,
+    checkpointAgeMs: 10_000,
     storage: "auto",
     journalDamage: "refuse",
     maxConnections: 1000,
@@ -73,6 +75,60 @@ test("what was acknowledged is there after a restart, producers and all", async 
   expect((await append(second.url)).status).toBe(204);
   expect(await (await fetch(`${second.url}/v1/stream/s`)).text()).toBe("once");
 });
+
+test("what a checkpoint put into a run is read from there after a restart, and the journal begins above it", async () => {
+  const first = await start({ checkpointAgeMs: 20 });
+  await fetch(`${first.url}/v1/stream/s`, { method: "PUT", headers: text });
+  const producer = { ...text, "producer-id": "p", "producer-epoch": "0" };
+  const append = (url: string, seq: number): Promise<Response> =>
+    fetch(`${url}/v1/stream/s`, {
+      method: "POST",
+      headers: { ...producer, "producer-seq": String(seq) },
+      body: `record ${seq};`,
+    });
+  for (let seq = 0; seq < 10; seq++) {
+    expect((await append(first.url, seq)).status).toBe(200);
+  }
+  const fork = { ...text, "stream-forked-from": "/v1/stream/s" };
+  await fetch(`${first.url}/v1/stream/__ds/subscriptions/sub`, {
+    method: "PUT",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ type: "pull-wake", streams: ["s"], wake_stream: "w" }),
+  });
+  const settled = async (url: string): Promise<boolean> => {
+    const { journal, store } = (await (await fetch(`${url}/readyz`)).json()) as Ready;
+    return store.checkpointLsn === journal.reserved;
+  };
+  await expect.poll(() => settled(first.url)).toBe(true);
+  await stop(first);
+
+  const second = await start({ checkpointAgeMs: 3_600_000 });
+  const ready = (await (await fetch(`${second.url}/readyz`)).json()) as Ready;
+  expect(ready.store).toMatchObject({ arenaBytes: 0, checkpointLsn: ready.journal.reserved });
+  const all = Array.from({ length: 10 }, (_, seq) => `record ${seq};`).join("");
+  expect(await (await fetch(`${second.url}/v1/stream/s`)).text()).toBe(all);
+  expect((await append(second.url, 9)).status).toBe(204);
+  expect((await append(second.url, 10)).status).toBe(200);
+  const part = `?offset=${hex(9)}_${hex(81)}`;
+  expect(await (await fetch(`${second.url}/v1/stream/s${part}`)).text()).toBe(
+    "record 9;record 10;",
+  );
+  const forked = await fetch(`${second.url}/v1/stream/f`, {
+    method: "PUT",
+    headers: { ...fork, "stream-fork-offset": `${hex(3)}_${hex(27)}` },
+  });
+  expect(forked.status).toBe(201);
+  expect(await (await fetch(`${second.url}/v1/stream/f`)).text()).toBe(
+    "record 0;record 1;record 2;",
+  );
+  const subscription = await fetch(`${second.url}/v1/stream/__ds/subscriptions/sub`);
+  expect(await subscription.json()).toMatchObject({ type: "pull-wake", wake_stream: "w" });
+});
+
+interface Ready {
+  readonly journal: { readonly reserved: number };
+  readonly store: { readonly checkpointLsn: number };
+}
 
 test("/readyz says what holds the bytes, and the data directory is its owner's alone", async () => {
   const origin = await start();

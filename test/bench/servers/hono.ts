@@ -4,16 +4,16 @@ import { Hono } from "hono";
 import { openJournal } from "../../../origin/journal/mod.ts";
 import { clock, random } from "../../../origin/ports/mod.ts";
 import { realDisk } from "../../../origin/storage/mod.ts";
-import { ResidentStore } from "../../../origin/store/mod.ts";
 import { createStreams, type Verdict } from "../../../origin/stream/mod.ts";
-import { limits } from "../../../shared/limits.ts";
 import { normalizeStreamPath } from "../../../shared/protocol/mod.ts";
+import { ResidentRecords } from "../../origin/store/harness.ts";
+import { resident } from "../../origin/stream/harness.ts";
 
 const dir = process.argv[2];
 if (dir === undefined) {
   throw new Error("the data directory is missing");
 }
-const streams = createStreams({ clock, store: new ResidentStore(limits.storeBytesMax) });
+const streams = resident(createStreams({ clock, store: new ResidentRecords(2 ** 31) }));
 const journal = await openJournal(
   {
     ...{ disk: realDisk, storage: "auto", dir, clock, random },

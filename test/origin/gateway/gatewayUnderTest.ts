@@ -4,7 +4,7 @@ import {
   type GatewaySettings,
 } from "../../../origin/gateway/mod.ts";
 import { clock, random } from "../../../origin/ports/mod.ts";
-import { ResidentStore } from "../../../origin/store/mod.ts";
+import { idleStats, ResidentRecords } from "../store/harness.ts";
 import { createStreams, type OwnedStreams } from "../../../origin/stream/mod.ts";
 import {
   AddressPolicy,
@@ -27,7 +27,7 @@ export async function startGateway(
   settings: Partial<GatewaySettings> = {},
   storeBytesMax = 256 * 1024 * 1024,
 ): Promise<GatewayUnderTest> {
-  const streams = createStreams({ clock, store: new ResidentStore(storeBytesMax) });
+  const streams = createStreams({ clock, store: new ResidentRecords(storeBytesMax) });
   const journal = new SteppedJournal({
     onDurable: (durable) => streams.onDurable(durable),
     onFailed: (error) => streams.onFailed(error),
@@ -55,6 +55,7 @@ export async function startGateway(
       reserved: journal.reserved,
       durable: journal.durable,
       journal: journal.stats(),
+      store: idleStats,
     }),
   });
   const port = await gateway.listen("127.0.0.1", 0);

@@ -1,16 +1,25 @@
 import { describe, expect, test } from "vitest";
-import type { Follower, OwnedStreams } from "../../../origin/stream/mod.ts";
-import { bench, bytes, isRefused, outcome, post, put, text } from "./harness.ts";
+import type { Follower } from "../../../origin/stream/mod.ts";
+import {
+  bench,
+  bytes,
+  isRefused,
+  outcome,
+  post,
+  put,
+  type ResidentStreams,
+  text,
+} from "./harness.ts";
 
 /** Reads on at every call, like a live reader, and notes what it saw. */
 class Reader implements Follower {
   readonly seen: string[] = [];
   #offset = "now";
   #id: number | undefined;
-  readonly #streams: OwnedStreams;
+  readonly #streams: ResidentStreams;
   readonly #path: string;
 
-  constructor(streams: OwnedStreams, path: string) {
+  constructor(streams: ResidentStreams, path: string) {
     this.#streams = streams;
     this.#path = path;
     this.onAdvance();

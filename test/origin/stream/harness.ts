@@ -4,7 +4,7 @@ import { frameFlag, requestFlag } from "../../../shared/frame/mod.ts";
 import { type Lsn, lsn } from "../../../shared/ids/mod.ts";
 import type { Clock, Timer } from "../../../shared/ports/mod.ts";
 import type { Journal, JournalStats } from "../../../origin/journal/mod.ts";
-import { ResidentStore } from "../../../origin/store/mod.ts";
+import { ResidentRecords } from "../store/harness.ts";
 import {
   type AppendRequest,
   type CreateRequest,
@@ -12,6 +12,7 @@ import {
   type GateWaiter,
   type OwnedStreams,
   type ReadBatch,
+  type ReadOptions,
   type Verdict,
 } from "../../../origin/stream/mod.ts";
 
@@ -110,11 +111,20 @@ export class TestJournal implements Journal {
   }
 }
 
+/** Streams whose records are all in memory: they never have to load. */
+export interface ResidentStreams extends Omit<OwnedStreams, "create" | "read"> {
+  create(request: CreateRequest): Verdict;
+  read(path: string, offset: string, options: ReadOptions): ReadBatch | Verdict;
+}
+
+/** The streams of a store that holds all in memory. */
+export const resident = (streams: OwnedStreams): ResidentStreams => streams as ResidentStreams;
+
 export interface Bench {
   readonly clock: TestClock;
   readonly journal: TestJournal;
-  readonly store: ResidentStore;
-  readonly streams: OwnedStreams;
+  readonly store: ResidentRecords;
+  readonly streams: ResidentStreams;
 }
 
 /** Streams over a fresh journal, or over the given entries. */
@@ -123,8 +133,8 @@ export function bench(
 ): Bench {
   const clock = options.clock ?? new TestClock();
   const journal = new TestJournal();
-  const store = new ResidentStore(options.storeBytesMax ?? 64 * 1024 * 1024);
-  const streams = createStreams({ clock, store });
+  const store = new ResidentRecords(options.storeBytesMax ?? 64 * 1024 * 1024);
+  const streams = resident(createStreams({ clock, store }));
   for (const entry of options.entries ?? []) {
     journal.entries.push(entry);
     streams.replay(journal.reserved, entry);
@@ -191,7 +201,7 @@ export const isRefused = <T extends object>(answer: T | Verdict): answer is Verd
   "status" in answer;
 
 export function readBatch(
-  streams: OwnedStreams,
+  streams: ResidentStreams,
   path: string,
   offset = "-1",
   maxBytes = 1 << 26,
@@ -204,7 +214,7 @@ export function readBatch(
 }
 
 /** All durable records of a stream as text. */
-export const contents = (streams: OwnedStreams, path: string): string[] =>
+export const contents = (streams: ResidentStreams, path: string): string[] =>
   readBatch(streams, path).records.map(text);
 
 /** A reply at the gate that notes what became of it. */

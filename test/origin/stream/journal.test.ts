@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import type { Lsn } from "../../../shared/ids/mod.ts";
 import { type Journal, openJournal } from "../../../origin/journal/mod.ts";
 import { MemoryDisk } from "../../../origin/storage/mod.ts";
-import { ResidentStore } from "../../../origin/store/mod.ts";
-import { createStreams, type OwnedStreams } from "../../../origin/stream/mod.ts";
+import { ResidentRecords } from "../store/harness.ts";
+import { createStreams } from "../../../origin/stream/mod.ts";
 import { seededRandom } from "../seededRandom.ts";
 import {
   contents,
@@ -13,6 +13,8 @@ import {
   post,
   put,
   Reply,
+  resident,
+  type ResidentStreams,
   tag,
   TestClock,
 } from "./harness.ts";
@@ -24,8 +26,8 @@ import {
 const clock = new TestClock();
 const random = seededRandom(7);
 
-async function open(disk: MemoryDisk): Promise<{ streams: OwnedStreams; journal: Journal }> {
-  const streams = createStreams({ clock, store: new ResidentStore(1 << 26) });
+async function open(disk: MemoryDisk): Promise<{ streams: ResidentStreams; journal: Journal }> {
+  const streams = createStreams({ clock, store: new ResidentRecords(1 << 26) });
   const journal = await openJournal(
     {
       dir: "/data",
@@ -42,10 +44,10 @@ async function open(disk: MemoryDisk): Promise<{ streams: OwnedStreams; journal:
     (lsn, bytes) => streams.replay(lsn, bytes),
   );
   streams.start(journal);
-  return { streams, journal };
+  return { streams: resident(streams), journal };
 }
 
-function held(streams: OwnedStreams, lsn: Lsn): Reply {
+function held(streams: ResidentStreams, lsn: Lsn): Reply {
   const reply = new Reply();
   streams.hold(lsn, reply);
   return reply;

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { StreamLife, Tenant } from "../../../origin/stream/mod.ts";
 import { bench, bytes, post, put, text } from "./harness.ts";
 import { createStreams } from "../../../origin/stream/mod.ts";
-import { ResidentStore } from "../../../origin/store/mod.ts";
+import { ResidentRecords } from "../store/harness.ts";
 
 /** Notes what it hears, and in which order. */
 class ListeningTenant implements Tenant {
@@ -11,6 +11,8 @@ class ListeningTenant implements Tenant {
   apply(code: number, body: Uint8Array, lsn: number): void {
     this.heard.push(`${lsn}: ${code} ${text(body)}`);
   }
+
+  *state(): Generator<never> {}
 
   onDurable({ path, durableRecord }: StreamLife, created: boolean): void {
     this.heard.push(`${path} ${durableRecord}${created ? " created" : ""}`);
@@ -35,7 +37,7 @@ test("J25 a tenant's changes go through the journal in order with the streams', 
   journal.commit();
   expect(live.heard.slice(2)).toEqual(["a 0 created", "a 1", "advanced"]);
 
-  const again = createStreams({ clock, store: new ResidentStore(1 << 20) });
+  const again = createStreams({ clock, store: new ResidentRecords(1 << 20) });
   const replayed = new ListeningTenant();
   again.adopt(replayed);
   journal.entries.forEach((entry, i) => again.replay((i + 1) as never, entry));

@@ -45,6 +45,8 @@ const ops: fc.Arbitrary<Op> = fc.oneof(
     acks: fc.array(fc.record({ path: text, record: uint, byte: uint }), { maxLength: 5 }),
   }),
   fc.record({ code: fc.constant(opCode.settle), number: uint }),
+  fc.record({ code: fc.constant(opCode.generation), number: uint, generation: uint }),
+  fc.record({ code: fc.constant(opCode.numbered), number: uint }),
 );
 
 test("J25 every op comes back as it was written", () => {

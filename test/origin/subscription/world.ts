@@ -1,5 +1,4 @@
-import { ResidentStore } from "../../../origin/store/mod.ts";
-import { createStreams, type OwnedStreams } from "../../../origin/stream/mod.ts";
+import { createStreams } from "../../../origin/stream/mod.ts";
 import {
   AddressPolicy,
   type Answer,
@@ -11,7 +10,14 @@ import {
 } from "../../../origin/subscription/mod.ts";
 import type { WebhookAnswer, WebhookPost } from "../../../origin/subscription/types.ts";
 import { seededRandom } from "../seededRandom.ts";
-import { Reply, TestClock, TestJournal } from "../stream/harness.ts";
+import { ResidentRecords } from "../store/harness.ts";
+import {
+  Reply,
+  resident,
+  type ResidentStreams,
+  TestClock,
+  TestJournal,
+} from "../stream/harness.ts";
 
 /** The body of a webhook or the answer to a claim, as far as tests look at it. */
 export interface WakeJson {
@@ -57,21 +63,28 @@ export class Posted {
   }
 }
 
+/** Subscriptions to streams whose records are all in memory: they never have to load. */
+interface ResidentSubscriptions extends Omit<OwnedSubscriptions, "callback" | "ack"> {
+  callback(id: string, report: WakeReport): Answer;
+  ack(id: string, report: WakeReport): Answer;
+}
+
 /** Streams with subscriptions over a journal whose commits and a clock whose time a test moves. */
 export class World {
   readonly clock: TestClock;
   readonly journal = new TestJournal();
-  readonly streams: OwnedStreams;
-  readonly subscriptions: OwnedSubscriptions;
+  readonly streams: ResidentStreams;
+  readonly subscriptions: ResidentSubscriptions;
   /** All webhooks sent so far, in order. */
   readonly posts: Posted[] = [];
   readonly warnings: object[] = [];
 
   constructor(entries: readonly Uint8Array[] = [], clock: TestClock = new TestClock()) {
     this.clock = clock;
-    this.streams = createStreams({ clock, store: new ResidentStore(64 << 20) });
+    const streams = createStreams({ clock, store: new ResidentRecords(64 << 20) });
+    this.streams = resident(streams);
     this.subscriptions = createSubscriptions({
-      streams: this.streams,
+      streams,
       clock,
       random: seededRandom(entries.length + 1),
       log: { warn: (fields) => void this.warnings.push(fields) },
@@ -83,7 +96,7 @@ export class World {
           signal.addEventListener("abort", () => reject(signal.reason as Error));
           this.posts.push(new Posted(post, signal, settle));
         }),
-    });
+    }) as ResidentSubscriptions;
     for (const entry of entries) {
       this.journal.entries.push(entry);
       this.streams.replay(this.journal.reserved, entry);
