@@ -105,6 +105,39 @@ describe("segment budget", () => {
     expect(sizes).toEqual(rings.map(({ journal }) => journal.durable));
   });
 
+  it("J9 J15 a segment that was planned before it could be made is charged once when a trimmed file becomes it", async () => {
+    const budget = new SegmentBudget(256 * KiB);
+    // Room for two segments, manifest and watermark.
+    const disk = new MemoryDisk({ capacityBytes: 52 * KiB });
+    const opened = await open(disk, { budget });
+    await fill(opened, 3);
+    opened.journal.append([entry(4, 3000)]);
+    opened.journal.append([entry(5, 3000)]);
+    await settle(20);
+    expect([opened.journal.durable, segmentsOf(disk)]).toEqual([4, [1, 2]]);
+    expect(budget.heldBytes).toBe(48 * KiB);
+    opened.journal.trim(lsn(2));
+    await settle(20);
+    expect([opened.journal.durable, segmentsOf(disk)]).toEqual([5, [2, 3]]);
+    expect(budget.heldBytes).toBe(32 * KiB);
+    await opened.journal.close();
+    expect(budget.heldBytes).toBe(0);
+  });
+
+  it("J10 while more is held than the cap allows, trimmed files are given back and not kept", async () => {
+    const budget = new SegmentBudget(256 * KiB);
+    const neighbour = budget.register(16 * KiB);
+    const disk = new MemoryDisk();
+    const opened = await open(disk, { budget });
+    await fill(opened, 9);
+    neighbour.adopt(16);
+    opened.journal.trim(lsn(8));
+    await settle(20);
+    expect(segmentsOf(disk)).toEqual([5]);
+    expect(opened.journal.stats()).toMatchObject({ segments: 1, spares: 0 });
+    expect(budget.heldBytes).toBe(17 * 16 * KiB);
+  });
+
   it("J9 deregistering while a charge is out releases exactly once", () => {
     const budget = new SegmentBudget(100);
     const [one, two] = [budget.register(10), budget.register(10)];

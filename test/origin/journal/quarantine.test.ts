@@ -140,6 +140,7 @@ describe("a damaged journal, when it is to be set aside", () => {
       replaced: "0.quarantine-2",
     });
     expect(await disk.list(journals)).toEqual(["0", "0.quarantine-2"]);
+    expect(await disk.crash(seededRandom(1), 0).list(journals)).toEqual(["0", "0.quarantine-2"]);
     const restored = await open(disk);
     expect(marks(restored.replayed)).toEqual(marks([1, 2, 3, 4, 5, 6].map((n) => entry(n, 3000))));
     await restored.journal.close();
