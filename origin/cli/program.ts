@@ -1,16 +1,16 @@
 import { readFileSync } from "node:fs";
 import { Command, InvalidArgumentError } from "commander";
-import type { Resolved } from "../config/mod.ts";
 import { append } from "./append.ts";
 import { printConfig } from "./configPrint.ts";
 import { examples } from "./examples.ts";
 import { addFlags, settingsOf, wantsJson } from "./flags.ts";
 import { addJournal } from "./journal.ts";
 import { list } from "./list.ts";
+import { addDead, addOutbox, addQuarantine } from "./outboxCommands.ts";
 import { read } from "./read.ts";
-import { Remote } from "./remote.ts";
 import { tail } from "./tail.ts";
 import type { Terminal } from "./terminal.ts";
+import { withRemote } from "./withRemote.ts";
 
 /** The whole command line, its actions bound to `terminal`. */
 export function program(terminal: Terminal): Command {
@@ -34,6 +34,9 @@ export function program(terminal: Terminal): Command {
   addRead(root, terminal);
   addTail(root, terminal);
   addList(root, terminal);
+  addOutbox(root, terminal);
+  addDead(root, terminal);
+  addQuarantine(root, terminal);
   addJournal(root, terminal);
   addConfig(root, terminal);
   return root;
@@ -178,20 +181,6 @@ function addConfig(root: Command, terminal: Terminal): void {
   addFlags(command, "all").action(() =>
     printConfig(settingsOf(command, terminal), wantsJson(command), terminal),
   );
-}
-
-async function withRemote(
-  command: Command,
-  terminal: Terminal,
-  work: (remote: Remote) => Promise<void>,
-): Promise<void> {
-  const { values }: Resolved = settingsOf(command, terminal);
-  const remote = new Remote(values.url, values.key);
-  try {
-    await work(remote);
-  } finally {
-    await remote.close();
-  }
 }
 
 function wholeCount(text: string): number {

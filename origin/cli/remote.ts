@@ -126,6 +126,18 @@ export class Remote {
     return JSON.parse(Buffer.from(bytes).toString("utf8"));
   }
 
+  /** What a JSON endpoint answers. */
+  async getJson(target: string): Promise<unknown> {
+    const bytes = await this.#body(await this.#send("GET", target, {}));
+    return JSON.parse(Buffer.from(bytes).toString("utf8"));
+  }
+
+  /** The same for a POST without a body. */
+  async postJson(target: string): Promise<unknown> {
+    const bytes = await this.#body(await this.#send("POST", target, {}));
+    return JSON.parse(Buffer.from(bytes).toString("utf8"));
+  }
+
   async #send(
     method: Dispatcher.HttpMethod,
     target: string,

@@ -1,0 +1,89 @@
+import { ForebayError } from "../../shared/errors/mod.ts";
+import { jsonItems, pages } from "./read.ts";
+import type { Remote } from "./remote.ts";
+import { print, printLine, type Terminal } from "./terminal.ts";
+
+/** One record of the quarantine stream (`origin/stream/quarantine.ts`). */
+interface Held {
+  readonly stream: string;
+  readonly code: string;
+  readonly buffer: string;
+  readonly fsn: number;
+  readonly contentType: string | null;
+  readonly producer: { readonly id: string; readonly epoch: number; readonly seq: number } | null;
+  readonly text?: string;
+  readonly base64?: string;
+}
+
+const path = "_forebay/quarantine";
+
+export async function listQuarantine(
+  remote: Remote,
+  json: boolean,
+  terminal: Terminal,
+): Promise<void> {
+  for await (const [number, held] of records(remote)) {
+    const { stream, code, producer } = held;
+    const who = producer === null ? "" : `${producer.id}@${producer.epoch}#${producer.seq}`;
+    const shown = [number, code, stream, who].filter((field) => field !== "").join("  ");
+    await printLine(terminal, json ? JSON.stringify({ number, ...held }) : shown);
+  }
+}
+
+export async function showQuarantine(
+  remote: Remote,
+  { number, json }: { readonly number: number; readonly json: boolean },
+  terminal: Terminal,
+): Promise<void> {
+  const held = await find(remote, number);
+  if (json) {
+    await printLine(terminal, JSON.stringify({ number, ...held }));
+    return;
+  }
+  await print(terminal, contentOf(held));
+  await print(terminal, "\n");
+}
+
+/** Appends what is held to its stream, or to another: the refusal that it met once may be met again. */
+export async function replayQuarantine(
+  remote: Remote,
+  options: { readonly number: number; readonly to: string | null; readonly json: boolean },
+  terminal: Terminal,
+): Promise<void> {
+  const { number, to, json } = options;
+  const held = await find(remote, number);
+  const stream = to ?? held.stream;
+  const contentType = held.contentType ?? (await remote.head(stream));
+  const next = await remote.append(stream, contentType, contentOf(held));
+  await printLine(terminal, json ? JSON.stringify({ number, stream, next }) : next);
+}
+
+/** Everything held, numbered from 0 in the order it was set aside; nothing when nothing ever was. */
+async function* records(remote: Remote): AsyncGenerator<readonly [number, Held]> {
+  let number = 0;
+  try {
+    for await (const answer of pages(remote, path, "-1")) {
+      for (const item of jsonItems(answer) ?? []) {
+        yield [number, JSON.parse(item) as Held];
+        number += 1;
+      }
+    }
+  } catch (error) {
+    if (!(error instanceof ForebayError && error.code === "stream_not_found")) {
+      throw error;
+    }
+  }
+}
+
+async function find(remote: Remote, wanted: number): Promise<Held> {
+  for await (const [number, held] of records(remote)) {
+    if (number === wanted) {
+      return held;
+    }
+  }
+  throw new ForebayError("not_found", `the quarantine holds no record ${wanted}`);
+}
+
+function contentOf({ text, base64 }: Held): Uint8Array {
+  return base64 === undefined ? Buffer.from(text ?? "") : Buffer.from(base64, "base64");
+}
