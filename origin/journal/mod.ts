@@ -19,7 +19,7 @@ import { hex } from "./layout.ts";
 import { SegmentBudget } from "./budget.ts";
 import type { Findings } from "./findings.ts";
 import { Manifest } from "./manifest.ts";
-import { NativeCommitter } from "./nativeCommitter.ts";
+import { NativeCommitter, type NativeStart } from "./nativeCommitter.ts";
 import { chooseStorage, type Backend, type StorageChoice } from "./probe.ts";
 import { setAsideIfDamaged } from "./quarantine.ts";
 import { recover, type Recovered } from "./recover.ts";
@@ -209,7 +209,8 @@ async function start(given: Start): Promise<Journal> {
     throw error;
   }
   const areaBytes = Math.min(limits.journalBatchBytesMax, options.segmentBytes);
-  const begin = { disk, areaBytes, chain: recovered.chain, term: recovered.term, counters };
+  const { chain, term } = recovered;
+  const begin = { disk, areaBytes, chain, term, counters, lockDescriptor: lock.descriptor };
   return new ShardJournal({
     id: hex(manifest.id),
     storage: volatile ? "memory" : backend,
@@ -220,7 +221,7 @@ async function start(given: Start): Promise<Journal> {
     areaBytes,
     segmentBytes: options.segmentBytes,
     budgetBytes: options.budget.capBytes,
-    chain: recovered.chain,
+    chain,
     position: recovered.active?.position ?? blockBytes,
     lock,
     events: options.events,
@@ -231,7 +232,7 @@ async function start(given: Start): Promise<Journal> {
 function committerOf(
   backend: Backend,
   layer: NativeLayer | undefined,
-  begin: DiskStart,
+  begin: DiskStart & Pick<NativeStart, "lockDescriptor">,
 ): Committer {
   if (backend === "node" || backend === "buffered" || layer === undefined) {
     return new DiskCommitter(begin);

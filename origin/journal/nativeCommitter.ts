@@ -33,6 +33,8 @@ export interface NativeStart {
   readonly chain: ChainEnd;
   readonly term: number;
   readonly counters: Counters;
+  /** Of the directory's lock: held until the last write of a killed process has ended. */
+  readonly lockDescriptor?: number | undefined;
   /** Writes at once. */
   readonly depth?: number;
 }
@@ -72,7 +74,8 @@ export class NativeCommitter implements Committer {
     this.#areaBytes = areaBytes;
     const backend = start.backend === "uring" ? 0 : 1;
     const place = [areasKept, areaBytes, start.term, chain.seq, chain.crc] as const;
-    this.#open = layer.openCommitter(backend, depth, ...place, () => {
+    const lock = (start.lockDescriptor ?? -1) + 1;
+    this.#open = layer.openCommitter(backend, depth, ...place, lock, () => {
       this.#onWake();
     });
     this.#words = new Int32Array(this.#open.control);

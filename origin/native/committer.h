@@ -98,6 +98,8 @@ struct committer {
   const struct backend *backend;
   uint32_t depth;
   int bell; /* eventfd */
+  /* The directory's locked file, or -1: with `uring` a write may outlive the process, and the lock with it. */
+  int lock_fd;
   pthread_t threads[depth_max];
   uint32_t thread_count;
   bool running;

@@ -205,7 +205,7 @@ static bool counts(napi_env env, const napi_value *arguments, uint32_t count, co
   return true;
 }
 
-enum opening { o_threads, o_depth, o_areas, o_area_bytes, o_term, o_seq, o_crc, o_count };
+enum opening { o_threads, o_depth, o_areas, o_area_bytes, o_term, o_seq, o_crc, o_lock, o_count };
 
 static napi_value open_with(napi_env env, struct handle *handle, napi_value callback) {
   struct committer *c = handle->committer;
@@ -231,12 +231,12 @@ static napi_value open_with(napi_env env, struct handle *handle, napi_value call
 }
 
 /*
- * (backend: 0 uring | 1 threads, depth, areas, areaBytes, term, seq, crc, onWake)
+ * (backend: 0 uring | 1 threads, depth, areas, areaBytes, term, seq, crc, lock, onWake)
  *   → { handle, control, descriptors, memory }, or throws what the system refused it with
  */
 static napi_value js_open(napi_env env, napi_callback_info info) {
   static const double max[o_count] = {1, depth_max, 64, 1 << 30, 9007199254740991.0,
-                                      9007199254740991.0, 4294967295.0};
+                                      9007199254740991.0, 4294967295.0, 2147483648.0};
   size_t count = o_count + 1;
   napi_value arguments[o_count + 1];
   double n[o_count];
@@ -246,7 +246,7 @@ static napi_value js_open(napi_env env, napi_callback_info info) {
       napi_typeof(env, arguments[o_count], &type) != napi_ok || type != napi_function ||
       n[o_depth] < 1 || n[o_areas] < 1 || n[o_area_bytes] < block_bytes ||
       (uint64_t)n[o_area_bytes] % block_bytes != 0) {
-    return throw_type(env, "openCommitter(backend, depth, areas, areaBytes, term, seq, crc, onWake)");
+    return throw_type(env, "openCommitter(backend, depth, areas, areaBytes, term, seq, crc, lock, onWake)");
   }
   struct handle *handle = calloc(1, sizeof *handle);
   struct committer *c = allocate((uint32_t)n[o_areas], (size_t)n[o_area_bytes]);
@@ -263,6 +263,7 @@ static napi_value js_open(napi_env env, napi_callback_info info) {
   c->term = (uint64_t)n[o_term];
   c->seq = c->durable_seq = (uint64_t)n[o_seq];
   c->previous_crc = (uint32_t)n[o_crc];
+  c->lock_fd = (int)n[o_lock] - 1;
   return open_with(env, handle, arguments[o_count]);
 }
 

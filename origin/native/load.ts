@@ -42,6 +42,8 @@ export type CommitterStart = [
   term: number,
   seq: number,
   crc: number,
+  /** Descriptor of the directory's locked file, plus 1; 0 when there is none. */
+  lock: number,
   onWake: () => void,
 ];
 

@@ -15,7 +15,7 @@
 
 #include "committer.h"
 
-enum { entries = 64, file_slot = 0, bell_slot = 1, bell_tag = ring_slots };
+enum { entries = 64, file_slot = 0, bell_slot = 1, lock_slot = 2, files_count = 3, bell_tag = ring_slots };
 
 struct ring {
   int fd;
@@ -97,8 +97,8 @@ static int open_ring(struct ring *ring, struct committer *c) {
     return errno;
   }
   int failed = map_rings(ring);
-  int files[] = {-1, c->bell};
-  if (failed == 0 && register_with(ring, IORING_REGISTER_FILES, files, 2) != 0) {
+  int files[files_count] = {[file_slot] = -1, [bell_slot] = c->bell, [lock_slot] = c->lock_fd};
+  if (failed == 0 && register_with(ring, IORING_REGISTER_FILES, files, files_count) != 0) {
     failed = errno;
   }
   if (failed != 0) {
@@ -267,6 +267,8 @@ static void *run(void *argument) {
   sem_post(&start->ready);
   if (opened) {
     loop(&ring, c);
+    /* The kernel takes a ring apart later; the lock is to be free as soon as it is released. */
+    register_with(&ring, IORING_UNREGISTER_FILES, NULL, 0);
     close_ring(&ring);
   }
   return NULL;

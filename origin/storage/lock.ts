@@ -59,6 +59,7 @@ function tryLock(dir: string): DirectoryLock | undefined {
 function heldLock(database: DatabaseSync, fd: number): DirectoryLock {
   let held = true;
   return {
+    descriptor: fd,
     release(): Promise<void> {
       if (held) {
         held = false;

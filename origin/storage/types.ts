@@ -63,6 +63,8 @@ export interface Space {
 }
 
 export interface DirectoryLock {
+  /** The system's descriptor that holds the lock, where there is one; see NativeCommitter. */
+  readonly descriptor?: number;
   release(): Promise<void>;
 }
 

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
@@ -7,6 +7,7 @@ import { buildDir } from "../../../.scripts/run.mjs";
 import { openJournal, type Journal, type JournalOptions } from "../../../origin/journal/mod.ts";
 import type { CommitterHandle, NativeLayer } from "../../../origin/native/mod.ts";
 import { clock, random } from "../../../origin/ports/mod.ts";
+import { lockDirectory } from "../../../origin/storage/lock.ts";
 import { MemoryDisk, realDisk } from "../../../origin/storage/mod.ts";
 import { ForebayError } from "../../../shared/errors/mod.ts";
 import { buildTestAddon, errno, loadTestAddon } from "../native/testAddon.ts";
@@ -149,6 +150,26 @@ describe.each(backends)("a journal with storage = %s", (storage) => {
     await again.journal.close();
   });
 });
+
+it.skipIf(layer === undefined)(
+  "J22 the ring of uring holds the locked file too, and lets go of it at close",
+  async () => {
+    const holders = (): string[] =>
+      readdirSync("/proc/self/fdinfo").filter((fd) => {
+        try {
+          return readFileSync(`/proc/self/fdinfo/${fd}`, "utf8").includes("lock.pid");
+        } catch {
+          return false;
+        }
+      });
+    const { journal } = await open({ storage: "uring" });
+    expect(holders()).toHaveLength(1);
+    await journal.close();
+    expect(holders()).toEqual([]);
+    // Not even for a moment.
+    expect(await lockDirectory(dir, 0).then((lock) => lock.release())).toBeUndefined();
+  },
+);
 
 describe.skipIf(layer === undefined)("the choice at start", () => {
   const auto = (): Promise<Opened> => open({ storage: "auto" });

@@ -91,6 +91,27 @@ describe.skipIf(addon === undefined)("J5 without a single wake its scenario fail
     60_000,
   );
 
+  it("J35 the notes name every wake, and the functions they name are there", () => {
+    const dir = join(root, "origin/native");
+    const rows = [
+      ...readFileSync(join(dir, "DECISIONS.md"), "utf8").matchAll(
+        /^\| `WITHOUT_(\w+)` \| `(\w+)`/gm,
+      ),
+    ];
+    expect(rows.map(([, define]) => define).toSorted()).toEqual(
+      mutations.map(({ without }) => without).toSorted(),
+    );
+    const code = readdirSync(dir)
+      .filter((name) => name.endsWith(".c"))
+      .map((name) => readFileSync(join(dir, name), "utf8"));
+    for (const [, define, symbol] of rows) {
+      // The define stands within the function that the row names.
+      const body = new RegExp(`^\\S[^\\n]*\\b${symbol}\\([^;]*?\\{\\n[^]*?^\\}`, "gm");
+      const found = code.flatMap((text) => [...text.matchAll(body)].map(([match]) => match));
+      expect(found.some((text) => text.includes(`WITHOUT_${define}`))).toBe(true);
+    }
+  });
+
   it("every wake that can be taken out is in this list", () => {
     const dir = join(root, "origin/native");
     const sources = readdirSync(dir).filter((name) => name.endsWith(".c"));
