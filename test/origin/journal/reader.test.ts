@@ -13,7 +13,18 @@ import type { ForebayError } from "../../../shared/errors/mod.ts";
 import { lsn } from "../../../shared/ids/mod.ts";
 import { ManualClock } from "../manualClock.ts";
 import { seededRandom } from "../seededRandom.ts";
-import { drive, entry, failing, KiB, marks, open, refusal, settle } from "./harness.ts";
+import {
+  diskOf,
+  drive,
+  entry,
+  failing,
+  KiB,
+  marks,
+  open,
+  refusal,
+  settle,
+  snapshot,
+} from "./harness.ts";
 
 /** Everything a reader gives now, as LSN and mark. */
 async function rest(reader: EntryReader): Promise<string[]> {
@@ -140,6 +151,23 @@ describe("a reader of files", () => {
     expect(disk.waiting.length).toBe(waiting);
     await drive(disk, journal.flush());
     expect((await drive(disk, reader.next()))?.map(({ lsn: at }) => at)).toEqual([2]);
+  });
+
+  it("says so, too, when only the missing entries tell that they were trimmed", async () => {
+    const disk = new MemoryDisk();
+    const { journal } = await open(disk);
+    await fill(journal, 20);
+    journal.trim(lsn(12));
+    await settle(30);
+    const files = snapshot(disk);
+    files.delete("/data/journal/0/watermark");
+    const again = await open(await diskOf(files));
+    expect([again.journal.trimmed, again.firstLsn > 1]).toEqual([0, true]);
+    const gone = await again.journal
+      .read(lsn(1))
+      .next()
+      .catch((error: unknown) => error);
+    expect(gone).toMatchObject({ code: "offset_gone" });
   });
 
   it("J29 lets go after close, and nothing touches the files any more", async () => {
