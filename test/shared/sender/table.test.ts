@@ -269,6 +269,33 @@ describe("the link", () => {
     expect(late.state).toMatchObject({ phase: "waiting", linked: false, retryAtMs: Infinity });
   });
 
+  test("a link that comes up is new to the origin: HELLO, whatever was said over the one before or by a POST", () => {
+    let { state } = linked(6);
+    state = sent(state, { fsn: 6, bytes: 10 });
+    ({ state } = stepSender(state, heard({ welcome, durable: 6 })));
+    expect(state).toMatchObject({ phase: "idle", helloedBoot: 3 });
+    ({ state } = stepSender(state, events.linkUp));
+    const first = stepSender(state, { ...events.appended, highest: 7 });
+    expect(first.effects.at(-1)).toMatchObject({ type: "sendOnLink", hello: true });
+    // It comes up while a POST is in flight: the WELCOME in that one's answer is none to the link.
+    ({ state } = stepSender(stateOf("sending"), events.linkUp));
+    const answer = { ...nothing, welcome, durable: 7 };
+    const second = stepSender(state, { ...events.answered, answer });
+    expect(second.state.phase).toBe("streaming");
+    expect(second.effects.at(-1)).toMatchObject({ type: "sendOnLink", hello: true, fromFsn: 8 });
+  });
+
+  test("one that comes up does not shorten the wait of a frame that was struck", () => {
+    let { state } = linked(9);
+    state = sent(state, ...frames(6, 10, 10));
+    ({ state } = stepSender(state, heard({ welcome, nack: { fsn: 6, ...terminal } })));
+    const { retryAtMs } = state;
+    const again = stepSender(state, events.linkUp);
+    expect(again.effects).toEqual([]);
+    const due = stepSender(again.state, { type: "alarm", nowMs: retryAtMs });
+    expect(due.effects.at(-1)).toMatchObject({ type: "sendOnLink", hello: true, fromFsn: 6 });
+  });
+
   test("without pushes frames wait for a link, with no alarm, and go when one comes up", () => {
     const start = { highest: 9, boot: 3, pushes: false, linked: false };
     const { state, effects } = startSender({ ...emptyMemory, acked: 5 }, start, nowMs);
