@@ -21,7 +21,7 @@ export class SequentialFile {
   /** Where the next full buffer goes. */
   #place = 0;
   #unsynced = 0;
-  #failure: unknown = null;
+  #failure: Error | null = null;
 
   constructor(file: DiskFile, counters: Counters) {
     this.#file = file;
@@ -100,7 +100,7 @@ export class SequentialFile {
       },
       (error: unknown) => {
         this.#inFlight.delete(done);
-        this.#failure ??= error;
+        this.#failure ??= error as Error;
       },
     );
     this.#inFlight.add(done);

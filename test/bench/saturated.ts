@@ -77,7 +77,7 @@ class Load {
   async run(): Promise<Saturated> {
     const { ms, polling } = this.#given;
     const committer = this.#committer;
-    let failure: unknown;
+    let failure: Error | undefined;
     committer.serve(
       {
         onAdvance: (lsn) => {
@@ -85,7 +85,7 @@ class Load {
           this.#fill();
         },
         onFailed: (error) => {
-          failure = error;
+          failure = error as Error;
         },
       },
       (area) => {
