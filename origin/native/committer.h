@@ -123,6 +123,15 @@ struct committer {
 #endif
 };
 
+/* With `areas` areas of `area_bytes` and no threads yet; NULL when there is no memory. Has one owner. */
+struct committer *committer_allocate(uint32_t areas, size_t area_bytes);
+/* One owner less; the last one frees it. */
+void committer_release(struct committer *c);
+/* Maps `count` areas back to back from `index` on. */
+bool committer_map_area(struct committer *c, uint32_t index, uint32_t count, size_t bytes);
+/* Ends the threads; what is in flight is waited for. */
+void committer_stop(struct committer *c);
+
 /* Takes and composes the next batch; NULL when there is none, no slot, or a failure. */
 struct flight *committer_take(struct committer *c);
 /* What a write returned: bytes or a negative errno. True: the rest must be written. */

@@ -6,10 +6,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "committer.h"
 #include "door.h"
@@ -22,20 +19,6 @@ struct handle {
 
 static const napi_type_tag handle_tag = {0x4f5e8a4c1d3b4e21, 0x9ab7c3d1e0f45566};
 
-static void release(struct committer *c) {
-  if (atomic_fetch_sub(&c->owners, 1) != 1) {
-    return;
-  }
-  munmap(c->areas[0].base, c->areas[0].bytes * c->areas_kept);
-  if (c->bell >= 0) {
-    close(c->bell);
-  }
-  pthread_mutex_destroy(&c->lock);
-  free(c->control);
-  free(c->descriptors);
-  free(c);
-}
-
 /* A large area whose batches are all done, as JavaScript would not have let go of it else. */
 static void on_area_gone(napi_env env, void *data, void *hint) {
   (void)env;
@@ -47,35 +30,20 @@ static void on_area_gone(napi_env env, void *data, void *hint) {
       c->areas[i] = (struct area){NULL, 0};
     }
   }
-  release(c);
+  committer_release(c);
 }
 
 static void on_buffer_gone(napi_env env, void *data, void *hint) {
   (void)env;
   (void)data;
-  release(hint);
-}
-
-/* Ends the threads; what is in flight is waited for. */
-static void stop(struct committer *c) {
-  if (c->thread_count == 0) {
-    return;
-  }
-  atomic_store(&c->stopping, true);
-#ifndef WITHOUT_WAKE_STOP
-  committer_ring(c);
-#endif
-  for (uint32_t i = 0; i < c->thread_count; i++) {
-    pthread_join(c->threads[i], NULL);
-  }
-  c->thread_count = 0;
+  committer_release(hint);
 }
 
 static void on_environment_end(void *data) {
   struct handle *handle = data;
   if (handle->open) {
     handle->open = false;
-    stop(handle->committer);
+    committer_stop(handle->committer);
   }
 }
 
@@ -85,9 +53,9 @@ static void on_handle_gone(napi_env env, void *data, void *hint) {
   if (handle->open) {
     napi_remove_env_cleanup_hook(env, on_environment_end, handle);
     handle->open = false;
-    stop(handle->committer);
+    committer_stop(handle->committer);
   }
-  release(handle->committer);
+  committer_release(handle->committer);
   free(handle);
 }
 
@@ -104,49 +72,6 @@ static void on_wake(napi_env env, napi_value callback, void *context, void *data
   if (env != NULL && callback != NULL && napi_get_undefined(env, &undefined) == napi_ok) {
     napi_call_function(env, undefined, callback, 0, NULL, NULL);
   }
-}
-
-static bool map_area(struct committer *c, uint32_t index, uint32_t count, size_t bytes) {
-  void *base = mmap(NULL, bytes * count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (base == MAP_FAILED) {
-    return false;
-  }
-  for (uint32_t i = 0; i < count; i++) {
-    c->areas[index + i] = (struct area){(uint8_t *)base + bytes * i, bytes};
-  }
-  if (index + count > atomic_load(&c->area_count)) {
-    atomic_store(&c->area_count, index + count);
-  }
-  return true;
-}
-
-static struct committer *allocate(uint32_t areas, size_t area_bytes) {
-  struct committer *c = calloc(1, sizeof *c);
-  if (c == NULL) {
-    return NULL;
-  }
-  c->owners = 1;
-  c->bell = eventfd(0, EFD_CLOEXEC);
-  c->control = aligned_alloc(64, sizeof *c->control);
-  c->descriptors = calloc((size_t)ring_slots * fields, sizeof(double));
-  pthread_mutex_init(&c->lock, NULL);
-  if (c->bell < 0 || c->control == NULL || c->descriptors == NULL ||
-      !map_area(c, 0, areas, area_bytes)) {
-    if (c->bell >= 0) {
-      close(c->bell);
-    }
-    free(c->control);
-    free(c->descriptors);
-    free(c);
-    return NULL;
-  }
-  memset(c->control, 0, sizeof *c->control);
-  c->areas_kept = areas;
-  c->fd = -1;
-#ifdef FOREBAY_TESTING
-  c->fault_after = -1;
-#endif
-  return c;
 }
 
 static bool set(napi_env env, napi_value object, const char *name, napi_value value) {
@@ -211,7 +136,7 @@ static napi_value open_with(napi_env env, struct handle *handle, napi_value call
   struct committer *c = handle->committer;
   napi_value external, result;
   if (napi_create_external(env, handle, on_handle_gone, NULL, &external) != napi_ok) {
-    release(c);
+    committer_release(c);
     free(handle);
     return NULL;
   }
@@ -249,11 +174,11 @@ static napi_value js_open(napi_env env, napi_callback_info info) {
     return throw_type(env, "openCommitter(backend, depth, areas, areaBytes, term, seq, crc, lock, onWake)");
   }
   struct handle *handle = calloc(1, sizeof *handle);
-  struct committer *c = allocate((uint32_t)n[o_areas], (size_t)n[o_area_bytes]);
+  struct committer *c = committer_allocate((uint32_t)n[o_areas], (size_t)n[o_area_bytes]);
   if (handle == NULL || c == NULL) {
     free(handle);
     if (c != NULL) {
-      release(c);
+      committer_release(c);
     }
     return throw_system(env, ENOMEM, "openCommitter");
   }
@@ -343,7 +268,7 @@ static napi_value js_allocate(napi_env env, napi_callback_info info) {
   while (index < areas_max && c->areas[index].base != NULL) {
     index++;
   }
-  if (index == areas_max || !map_area(c, index, 1, whole)) {
+  if (index == areas_max || !committer_map_area(c, index, 1, whole)) {
     return throw_system(env, ENOMEM, "committerAllocate");
   }
   napi_value result, number, memory = show(env, c, c->areas[index], on_area_gone);
@@ -381,7 +306,7 @@ static napi_value js_close(napi_env env, napi_callback_info info) {
   if (handle != NULL) {
     handle->open = false;
     napi_remove_env_cleanup_hook(env, on_environment_end, handle);
-    stop(handle->committer);
+    committer_stop(handle->committer);
     napi_release_threadsafe_function(handle->wakes, napi_tsfn_abort);
   }
   return NULL;

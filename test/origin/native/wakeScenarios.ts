@@ -23,7 +23,7 @@ function handleOf(under: UnderTest): NonNullable<UnderTest["handle"]> {
 /** Has two batches in flight, the first of which to come back fails. */
 async function failOneOfTwo(layer: TestLayer, under: UnderTest, pauseUs: number): Promise<void> {
   // Both are handed over while the committer is on the way to its sleep, and so taken together.
-  layer.testPause(handleOf(under), pause.beforeParked, 40_000);
+  layer.testPause(handleOf(under), pause.beforeParked, 300_000);
   layer.testPause(handleOf(under), pause.write, 60_000);
   layer.testPause(handleOf(under), pause.afterFailure, pauseUs);
   under.submit(100);
@@ -31,6 +31,7 @@ async function failOneOfTwo(layer: TestLayer, under: UnderTest, pauseUs: number)
   layer.testFault(handleOf(under), 0, -errno.EIO);
   under.submit(100);
   under.submit(100);
+  layer.testPause(handleOf(under), pause.beforeParked, 0);
 }
 
 /** What each wake is for; each fails when that wake is taken out. */
@@ -49,8 +50,8 @@ export const scenarios: Readonly<
 
   async "a failure is told while others are in flight"(layer, backend) {
     const under = await opened(layer, backend);
-    await failOneOfTwo(layer, under, 400_000);
-    await under.told(350);
+    await failOneOfTwo(layer, under, 2_800_000);
+    await under.told(2500);
     if (under.failures.length !== 1) {
       throw new Error("the failure was not told");
     }
@@ -59,7 +60,7 @@ export const scenarios: Readonly<
 
   async "after a failure the end of the last write is told"(layer, backend) {
     const under = await opened(layer, backend);
-    await failOneOfTwo(layer, under, 100_000);
+    await failOneOfTwo(layer, under, 500_000);
     await within(soonMs, under.committer.settled());
     await under.close();
   },
