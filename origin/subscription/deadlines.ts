@@ -54,8 +54,8 @@ export class Deadlines {
     this.#armedFor = Number.POSITIVE_INFINITY;
     const now = this.#clock.now();
     for (const [key, due] of this.#due) {
-      // What an earlier one took away or set anew is not this one any more.
-      if (due.at <= now && this.#due.get(key) === due) {
+      // A Map shows its walker what earlier ones took away or set anew meanwhile.
+      if (due.at <= now) {
         this.#due.delete(key);
         due.fire();
       }

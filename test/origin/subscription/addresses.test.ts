@@ -219,6 +219,8 @@ describe("the guard at the connect", () => {
     const url = `http://rebind.example:${port}/x`;
     expect(await post(made, url)).toEqual({ status: 200, done: false, retryAfterMs: null });
     expect(asked).toBe(1);
+    // Time for a connection to be kept, if one were.
+    await new Promise((resolve) => setTimeout(resolve, 50));
     // No connection is used again: the second webhook asks anew and is refused.
     await expect(post(made, url)).rejects.toThrow("10.0.0.1 is not public");
     expect([asked, hits]).toEqual([2, [`POST /x rebind.example:${port}`]]);

@@ -45,12 +45,14 @@ describe("PUT", () => {
 
   test("P17 its answer, a conflict, a GET and a 404 after the end wait for what they were judged by", async () => {
     const world = new World();
+    expect(world.subscriptions.jwks().lsn).toBe(0);
     const held = [
       world.subscriptions.put("s", webhook(), base),
       world.subscriptions.put("s", pull(), base),
       world.subscriptions.get("s"),
     ].map((answer) => world.hold(answer));
     expect(held.map(({ state }) => state)).toEqual(["waiting", "waiting", "waiting"]);
+    expect(world.subscriptions.jwks()).toMatchObject({ keys: [{ kty: "OKP" }], lsn: 1 });
     await world.commit();
     expect(held.map(({ state }) => state)).toEqual(["sent", "sent", "sent"]);
     world.subscriptions.remove("s");

@@ -77,6 +77,19 @@ describe("a wake", () => {
     expect(lost.posts).toEqual([]);
   });
 
+  test("tells of what is durable when it leaves, not of what is on its way", async () => {
+    const world = await withWake();
+    await world.last.answer(200, { done: true });
+    await world.commit();
+    world.streams.append(post("events/a", "y"));
+    world.journal.commit();
+    const wakeAt = world.journal.reserved;
+    world.streams.append(post("events/a", "z"));
+    world.journal.commit(wakeAt);
+    expect(world.posts).toHaveLength(2);
+    expect(world.last.json.streams[0]?.tail_offset).toBe(formatOffset(2, 2));
+  });
+
   test("does not tell of what was there before the subscription", async () => {
     const world = new World();
     world.streams.create(put("events/old"));
