@@ -36,7 +36,8 @@ export default defineConfig({
       {
         extends: true,
         plugins: [cloudflareTest({ wrangler: { configPath: `${root}wrangler.toml` } })],
-        test: { name: "edge", include: ["test/edge/**/*.test.ts"] },
+        // A busy machine takes long to start a runtime, and none of these waits for time to pass.
+        test: { name: "edge", include: ["test/edge/**/*.test.ts"], testTimeout: 20_000 },
       },
       {
         extends: true,

@@ -247,7 +247,7 @@ test("F11 batches are forgotten after 10 minutes or beyond 10,000, at the next s
   expect(await kept()).toEqual({ n: 1000 });
   const { answers } = await append(stub, request({ batchId: "20000" }), request({ batchId: "5" }));
   expect(answers).toMatchObject([{ deduplicated: true }, { deduplicated: false }]);
-});
+}, 30_000);
 
 test("F8 a record that fits no frame is refused with its index before anything is stored", async () => {
   const stub = freshOutbox();

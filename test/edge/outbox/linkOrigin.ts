@@ -14,8 +14,17 @@ interface KnownEpoch {
   frameBoot: number;
 }
 
+interface SaidAck {
+  readonly buffer: string;
+  readonly epoch: string;
+  readonly durable: number;
+}
+
 /** What happens to a POST instead of its answer. `dropReply`: applied, and the answer lost. `truncate`: half of it comes. */
-export type LinkFault = "none" | "down" | "dropReply" | "truncate" | "gibberish" | "serverError";
+export type LinkFault =
+  | ("none" | "down" | "dropReply" | "truncate" | "gibberish" | "serverError")
+  /** The whole answer, a byte at a time. */
+  | "dribble";
 
 /**
  * Stands in for the origin's end of the frame link, rules of FORMAT.md included: HELLO per boot, FSNs without gaps, replays
@@ -30,6 +39,8 @@ export class LinkOrigin {
   poison: { readonly stream: string; readonly code: ErrorCode } | null = null;
   /** Bodies that hold a frame whose first stream is this one are refused as a whole, as unreadable. */
   unreadable: string | null = null;
+  /** ACKs said after the right one. */
+  extraAcks: (ack: SaidAck) => readonly SaidAck[] = () => [];
   posts = 0;
   inFlight = 0;
   inFlightMax = 0;
@@ -92,6 +103,8 @@ export class LinkOrigin {
         return new Response(reply);
       case "dropReply":
         throw new Error("Network connection lost.");
+      case "dribble":
+        return new Response(dribbled(reply));
       case "truncate":
         return new Response(reply.slice(0, reply.length - 3));
       case "gibberish":
@@ -140,7 +153,10 @@ export class LinkOrigin {
     if (last !== null) {
       const { durable } = this.#known(last);
       const { buffer, epoch } = last;
-      out.push({ type: "ack", ack: { buffer, epoch, received: durable, durable, replicated: 0 } });
+      const right = { buffer, epoch, durable };
+      for (const said of [right, ...this.extraAcks(right)]) {
+        out.push({ type: "ack", ack: { ...said, received: said.durable, replicated: 0 } });
+      }
     }
     return joined(out.map(encodeMessage));
   }
@@ -194,4 +210,17 @@ function joined(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
     at += part.length;
   }
   return whole;
+}
+
+function dribbled(reply: Uint8Array): ReadableStream<Uint8Array> {
+  let at = 0;
+  return new ReadableStream({
+    pull(controller) {
+      if (at === reply.length) {
+        controller.close();
+      } else {
+        controller.enqueue(reply.slice(at, ++at));
+      }
+    },
+  });
 }

@@ -79,6 +79,27 @@ test("F1 seeded faults at random: each acknowledged record once, in order, and t
   const status = await drained(live);
   expect(origin.records("s")).toEqual(sent);
   expect(status.ledger).toMatchObject({ accepted: sent.length, acknowledged: sent.length });
+}, 30_000);
+
+test("F17 an answer that comes a byte at a time is applied once it is whole, at the first sending", async () => {
+  const stub = freshOutbox();
+  origin.fault = "dribble";
+  await appendEach(stub, numbered(0, 5));
+  const status = await drained(stub);
+  expect(status).toMatchObject({ acked: 5, link: { failures: 0, framesReplayed: 0 } });
+  expect(origin.records("s")).toEqual(numbered(0, 5));
+});
+
+test("F17 several acks in one answer, the strongest last or not: one trim to the strongest, none for another's", async () => {
+  const stub = freshOutbox();
+  origin.extraAcks = ({ buffer, epoch, durable }) => [
+    { buffer: "other:1", epoch, durable: 99 },
+    { buffer, epoch: "older", durable: 99 },
+    { buffer, epoch, durable: durable - 1 },
+  ];
+  await appendEach(stub, numbered(0, 3));
+  expect(await drained(stub)).toMatchObject({ acked: 3, link: { failures: 0 } });
+  expect(origin.records("s")).toEqual(numbered(0, 3));
 });
 
 test("F2 after eviction the backlog drains by itself, without new traffic", async () => {
