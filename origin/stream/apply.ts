@@ -75,10 +75,9 @@ function applyHello({ state, changes }: Target, op: HelloOp, lsn: Lsn): void {
   epoch.helloBoot = Math.max(epoch.helloBoot, op.boot);
   epoch.lsn = lsn;
   const outbox = state.outboxes.get(op.buffer);
-  if (outbox !== undefined && op.boot >= outbox.boot) {
-    outbox.epoch = op.epoch;
-    outbox.boot = op.boot;
-  }
+  invariant(outbox !== undefined, "an outbox with an epoch is known");
+  outbox.epoch = op.epoch;
+  outbox.boot = op.boot;
 }
 
 function applyAdvance({ state, changes }: Target, op: AdvanceOp, lsn: Lsn): void {

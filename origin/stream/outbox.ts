@@ -15,14 +15,18 @@ export interface FrameRefusal {
 }
 
 /**
- * HELLO. Written only when it tells something new. `latestBoot` in the answer is the highest boot of an *applied*
+ * HELLO. Written only when it tells something new. The epoch that said it last is the one whose new frames are taken:
+ * boots of two epochs are not compared, since a clock that once ran ahead would shut out every later life of the outbox.
+ * One that is alive and was overtaken says HELLO again; its FSNs are its own, so nothing is lost or applied twice by
+ * that. `latestBoot` in the answer is the highest boot of an *applied*
  * frame, not that of the newest HELLO: a sender whose answer was lost and who says HELLO again must still learn
  * that its rows of newer boots are not here.
  */
 export function hello(shard: Shard, from: Hello): { readonly welcome: Welcome; readonly lsn: Lsn } {
   const { buffer, epoch, boot } = from;
   const known = outboxEpoch(shard.state, buffer, epoch);
-  if (known === undefined || boot > known.helloBoot) {
+  const newest = shard.state.outboxes.get(buffer)?.epoch;
+  if (known === undefined || boot > known.helloBoot || newest !== epoch) {
     shard.commit({ kind: opKind.hello, buffer, epoch, boot });
   }
   const held = known ?? outboxEpoch(shard.state, buffer, epoch);

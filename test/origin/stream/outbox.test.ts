@@ -127,14 +127,29 @@ describe("F12 the FSN", () => {
     });
   });
 
-  test("a late HELLO of an older boot takes nothing from the newest epoch", () => {
-    const { streams } = greeted();
-    streams.hello({ buffer, epoch: "e2", boot: 5, highestFsn: 0 });
-    streams.hello({ buffer, epoch: "e3", boot: 4, highestFsn: 0 });
-    const e2 = outboxFrame(1, one(), { epoch: "e2", boot: 5 });
-    const e3 = outboxFrame(1, one(), { epoch: "e3", boot: 4 });
-    expect(streams.applyFrame(e3)).toMatchObject({ code: "stale_outbox_epoch" });
-    expect(streams.applyFrame(e2)).toMatchObject({ kind: "applied" });
+  test("F2 F5 the epoch that said HELLO last goes on, whatever boots the others had; an overtaken one says HELLO again", () => {
+    const { streams, journal } = greeted();
+    const [e2, e3] = [
+      { epoch: "e2", boot: Number.MAX_SAFE_INTEGER },
+      { epoch: "e3", boot: 4 },
+    ];
+    const said = (outbox: typeof e2): void => {
+      streams.hello({ buffer, ...outbox, highestFsn: 0 });
+    };
+    said(e2);
+    said(e3);
+    expect(streams.applyFrame(outboxFrame(1, one(), e3))).toMatchObject({ kind: "applied" });
+    expect(streams.applyFrame(outboxFrame(1, one(), e2))).toMatchObject({
+      code: "stale_outbox_epoch",
+    });
+    said(e2);
+    expect(streams.applyFrame(outboxFrame(1, one(), e2))).toMatchObject({ kind: "applied" });
+    said(e3);
+    expect(streams.applyFrame(outboxFrame(1, one(), e3))).toMatchObject({ kind: "replayed" });
+    expect(streams.applyFrame(outboxFrame(2, one(), e3))).toMatchObject({ kind: "applied" });
+    const entries = journal.entries.length;
+    said(e3);
+    expect(journal.entries.length).toBe(entries);
   });
 
   test("F3 a row newer than any applied one is no replay, though its FSN was used", () => {
