@@ -5,11 +5,11 @@ import { endOfTurn } from "../ports/mod.ts";
 import type { Disk } from "../storage/mod.ts";
 import type { Arena } from "./arena.ts";
 import type { Arenas } from "./arenas.ts";
-import { type Catalog, publishCatalog } from "./catalog.ts";
+import type { CatalogKeeper } from "./catalogKeeper.ts";
 import { checkpointDue, type CheckpointLimits, retryAfter } from "./checkpointDue.ts";
 import type { Counters } from "./counters.ts";
 import type { Run } from "./run.ts";
-import { makeRun } from "./runMaker.ts";
+import { makeRun, recordsOf } from "./runMaker.ts";
 import type { RunSet } from "./runSet.ts";
 import { encodeState } from "./stateSection.ts";
 import type { CheckpointOwner, FrozenState } from "./types.ts";
@@ -22,8 +22,9 @@ export interface CheckpointerOptions {
   readonly arenas: Arenas;
   readonly runs: RunSet;
   readonly limits: CheckpointLimits;
-  /** As it lies on the disk; of a store that has none yet, the first one's beginning. */
-  readonly catalog: Catalog;
+  readonly keeper: CatalogKeeper;
+  /** A checkpoint was made: there is a run more. */
+  readonly onCheckpoint: () => void;
   /** Told of each failure, and with null of the first success after one. */
   readonly onFailed: (error: unknown) => void;
 }
@@ -47,8 +48,6 @@ interface Closing {
 export class Checkpointer {
   readonly #options: CheckpointerOptions;
   readonly #owner: CheckpointOwner;
-  #catalog: Catalog;
-  #nextRun: number;
   #closing: Closing | null = null;
   #running = false;
   #stopped = false;
@@ -64,13 +63,11 @@ export class Checkpointer {
   constructor(options: CheckpointerOptions, owner: CheckpointOwner) {
     this.#options = options;
     this.#owner = owner;
-    this.#catalog = options.catalog;
-    this.#nextRun = options.catalog.nextRun;
-    this.#closedLsn = options.catalog.checkpointLsn;
+    this.#closedLsn = options.keeper.catalog.checkpointLsn;
   }
 
   get checkpointLsn(): number {
-    return this.#catalog.checkpointLsn;
+    return this.#options.keeper.catalog.checkpointLsn;
   }
 
   /** After each durable advance of the journal. */
@@ -169,27 +166,25 @@ export class Checkpointer {
   }
 
   #makeRun({ lsn, arena }: Closing, state: Uint8Array): Promise<Run> {
-    const { storeId, checkpointLsn } = this.#catalog;
-    const run = this.#nextRun;
-    this.#nextRun += 1;
+    const { keeper } = this.#options;
+    const { storeId, checkpointLsn } = keeper.catalog;
+    const run = keeper.takeNumber();
     const identity = { lane: 0, run, storeId, firstLsn: checkpointLsn + 1, lastLsn: lsn };
-    return makeRun({ ...this.#options, turn: this.#turn }, { identity, arena, state });
+    const fill = recordsOf(arena);
+    return makeRun({ ...this.#options, turn: this.#turn }, { identity, fill, state });
   }
 
   async #publish(closing: Closing, made: Run): Promise<void> {
-    const { disk, dir, counters, arenas, runs, onFailed } = this.#options;
+    const { keeper, counters, arenas, runs, onFailed, onCheckpoint } = this.#options;
     const { journal } = this.#owner;
     const { run, lane, fileBytes, payloadBytes } = made;
     invariant(closing.lsn <= journal.durable, "the catalog names what is durable");
-    const catalog: Catalog = {
-      ...this.#catalog,
+    await keeper.update((catalog) => ({
+      ...catalog,
       journalId: journal.id,
       checkpointLsn: closing.lsn,
-      nextRun: this.#nextRun,
-      runs: [...this.#catalog.runs, { run, lane, fileBytes, payloadBytes }],
-    };
-    counters.bytesWritten += await publishCatalog(disk, dir, catalog);
-    this.#catalog = catalog;
+      runs: [...catalog.runs, { run, lane, fileBytes, payloadBytes }],
+    }));
     this.#closing = null;
     runs.add(made);
     arenas.settle();
@@ -199,6 +194,7 @@ export class Checkpointer {
       onFailed(null);
     }
     journal.trim(closing.lsn);
+    onCheckpoint();
   }
 
   #failed(error: unknown): void {

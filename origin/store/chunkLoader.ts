@@ -3,7 +3,7 @@ import { readFully } from "../storage/mod.ts";
 import { Chunk } from "./chunk.ts";
 import type { ChunkCache } from "./chunkCache.ts";
 import type { Counters } from "./counters.ts";
-import type { ChunkRef } from "./run.ts";
+import type { ChunkRef, Run } from "./run.ts";
 import { type ChunkPlace, tableEntryBytes } from "./runIndex.ts";
 import type { RecordRange } from "./types.ts";
 
@@ -87,6 +87,18 @@ export class ChunkLoader {
       const reason = cause instanceof Error ? cause.message : String(cause);
       const message = `${into.length} bytes at ${position} of ${run.path} cannot be read: ${reason}`;
       throw new ForebayError("store_failed", message, { cause });
+    }
+  }
+
+  /** None of these runs is being read. */
+  async settledFor(runs: readonly Run[]): Promise<void> {
+    const mine = (key: string): boolean => runs.some(({ run }) => key.startsWith(`${run}:`));
+    for (;;) {
+      const busy = [...this.#busy].filter(([key]) => mine(key)).map(([, loading]) => loading);
+      if (busy.length === 0) {
+        return;
+      }
+      await Promise.allSettled(busy);
     }
   }
 

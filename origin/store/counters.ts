@@ -2,6 +2,8 @@
 export interface Counters {
   checkpoints: number;
   checkpointFailures: number;
+  merges: number;
+  mergeFailures: number;
   bytesWritten: number;
   bytesRead: number;
   bytesReturned: number;
@@ -17,6 +19,8 @@ export function newCounters(): Counters {
   return {
     checkpoints: 0,
     checkpointFailures: 0,
+    merges: 0,
+    mergeFailures: 0,
     bytesWritten: 0,
     bytesRead: 0,
     bytesReturned: 0,

@@ -12,6 +12,7 @@ export interface Run extends CatalogRun {
   readonly file: DiskFile;
   /** Null when it is lost: which records the run holds is then not known. */
   readonly index: RunIndex | null;
+  readonly header: RunHeader;
 }
 
 /** A chunk of a live run, by its number in the run's index. */
@@ -59,7 +60,7 @@ export async function openRun(
     }
     counters.damagedIndexes += index === null ? 1 : 0;
     const opened = index === null ? null : new RunIndex(index);
-    return { run: { ...named, path, file, index: opened }, state };
+    return { run: { ...named, path, file, header, index: opened }, state };
   } catch (error) {
     await file.close();
     throw error;
@@ -89,7 +90,8 @@ async function readHeader(
   throw storeCorrupt(`${file.path} has no sound header, neither in front nor at ${fileBytes}`);
 }
 
-async function readSection(
+/** Null when it is lost. */
+export async function readSection(
   file: DiskFile,
   { position, bytes }: SectionPlace,
   counters: Counters,

@@ -19,13 +19,14 @@ export interface RunMaker {
 /** What a run is made of. */
 export interface RunContent {
   readonly identity: RunIdentity;
-  readonly arena: Arena;
   /** Encoded. */
   readonly state: Uint8Array;
+  /** Gives the records, sorted; awaits `spent` for what it gave. */
+  readonly fill: (writer: RunWriter, spent: (bytes: number) => Promise<void>) => Promise<void>;
 }
 
 /**
- * Writes a run from an arena that takes no more appends, durably, its name too. It lives when a catalog names it.
+ * Writes a run, durably, its name too. It lives when a catalog names it.
  *
  * @throws whatever the disk throws; nothing of the run is left then, if the disk lets it be unlinked
  */
@@ -54,34 +55,47 @@ interface Target {
 
 async function write(
   maker: RunMaker,
-  { identity, arena, state }: RunContent,
+  { identity, state, fill }: RunContent,
   { file, out, path }: Target,
 ): Promise<Run> {
   const writer = new RunWriter(out, identity);
-  let since = 0;
-  for (const stream of arena.streams()) {
-    const held = arena.get(stream);
-    let next = held?.first ?? 0;
-    // A stream that is dropped meanwhile is left out from here on: what is in the run of it is read by nobody.
-    while (arena.get(stream) === held && held !== undefined && next < held.next) {
-      const records = held.read(next, held.next, runBlockBytes);
-      for (const record of records) {
-        writer.add({ stream, record: next, byte: held.position(next) }, record, held.time(next));
-        next += 1;
-        since += record.length;
-      }
-      if (since >= runBlockBytes) {
-        since = 0;
-        await out.drained();
-        await maker.turn();
-      }
+  let unpaced = 0;
+  await fill(writer, async (bytes) => {
+    unpaced += bytes;
+    if (unpaced >= runBlockBytes) {
+      unpaced = 0;
+      await out.drained();
+      await maker.turn();
     }
-    since += 64;
-  }
+  });
   const { header, index } = writer.finish(state);
   await out.drained();
   await out.finish(encodeHeader(header));
   const { run, lane } = identity;
-  const payloadBytes = header.payloadBytes;
-  return { run, lane, fileBytes: out.length, payloadBytes, path, file, index: new RunIndex(index) };
+  const { payloadBytes } = header;
+  const fileBytes = out.length;
+  return { run, lane, fileBytes, payloadBytes, path, file, header, index: new RunIndex(index) };
+}
+
+/** What a record costs beside its bytes. */
+const recordCost = 64;
+
+/** The records of an arena that takes no more appends. */
+export function recordsOf(arena: Arena): RunContent["fill"] {
+  return async (writer, spent) => {
+    for (const stream of arena.streams()) {
+      const held = arena.get(stream);
+      let next = held?.first ?? 0;
+      // A stream that is dropped meanwhile is left out from here on: what is in the run of it is read by nobody.
+      while (arena.get(stream) === held && held !== undefined && next < held.next) {
+        let cost = recordCost;
+        for (const record of held.read(next, held.next, runBlockBytes)) {
+          writer.add({ stream, record: next, byte: held.position(next) }, record, held.time(next));
+          next += 1;
+          cost += record.length;
+        }
+        await spent(cost);
+      }
+    }
+  };
 }

@@ -38,6 +38,16 @@ export class RunSet {
     this.#runs = [...this.#runs, run];
   }
 
+  /** `merged` holds what `inputs`, neighbours, held. Resolves when nobody reads these any more; their files are closed. */
+  async replace(inputs: readonly Run[], merged: Run): Promise<void> {
+    const first = inputs[0];
+    this.#runs = this.#runs.flatMap((run) =>
+      run === first ? [merged] : inputs.includes(run) ? [] : [run],
+    );
+    await this.#loader.settledFor(inputs);
+    await Promise.all(inputs.map(({ file }) => file.close()));
+  }
+
   /** @throws Cold | ForebayError `record_damaged` */
   position(stream: number, record: number): number {
     if (record === 0) {

@@ -2,7 +2,7 @@ import { invariant } from "../../shared/errors/mod.ts";
 import { crc32c } from "../native/mod.ts";
 import { blockBytes } from "../storage/mod.ts";
 import { encodeHeader, headerBytes, type RunHeader, type SectionPlace } from "./runHeader.ts";
-import { RunIndexBuilder, tableEntryBytes } from "./runIndex.ts";
+import { type ChunkPlace, RunIndexBuilder, tableEntryBytes } from "./runIndex.ts";
 import { encodePages } from "./section.ts";
 import type { SequentialFile } from "./sequentialFile.ts";
 
@@ -48,8 +48,12 @@ export class RunWriter {
     out.write(new Uint8Array(headerBytes));
   }
 
-  /** The next record in order of stream, then number. */
-  add({ stream, record, byte }: RecordKey, bytes: Uint8Array, time: number): void {
+  /**
+   * The next record in order of stream, then number.
+   *
+   * @param crc as another run has it, so that damage stays damage; its own when left out
+   */
+  add({ stream, record, byte }: RecordKey, bytes: Uint8Array, time: number, crc?: number): void {
     if (stream !== this.#stream || record !== this.#record + this.#entries) {
       this.#seal();
       this.#stream = stream;
@@ -63,19 +67,34 @@ export class RunWriter {
       this.#byte = byte;
       if (!this.#fits(length)) {
         this.#flushBlock();
-        this.#growFor(length);
+        this.#growFor(length + tableEntryBytes);
       }
     }
     const at = this.#used + this.#open;
     this.#block.set(bytes, at);
     const entry = this.#entries * tableEntryBytes;
     this.#table.setUint32(entry, length, true);
-    this.#table.setUint32(entry + 4, crc32c(this.#block, at, length, 0), true);
+    this.#table.setUint32(entry + 4, crc ?? crc32c(this.#block, at, length, 0), true);
     this.#table.setFloat64(entry + 8, time, true);
     this.#open += length;
     this.#entries += 1;
     this.#records += 1;
     this.#payloadBytes += length;
+  }
+
+  /** The next chunk as it lies in another run, payload and table: neither is looked at. */
+  copy(place: ChunkPlace, bytes: Uint8Array): void {
+    this.#seal();
+    if (this.#used + bytes.length > this.#block.length) {
+      this.#flushBlock();
+      this.#growFor(bytes.length);
+    }
+    this.#block.set(bytes, this.#used);
+    this.#index.add({ ...place, place: this.#out.length + this.#used });
+    this.#used += bytes.length;
+    this.#records += place.records;
+    this.#payloadBytes += place.payloadBytes;
+    this.#stream = -1;
   }
 
   /** The sections, and the header behind them. What is left to do is the file's `finish` with the header in front. */
@@ -107,9 +126,8 @@ export class RunWriter {
     return this.#used + this.#open + length + table <= this.#block.length;
   }
 
-  /** A record too large for a block gets one of its own. */
-  #growFor(length: number): void {
-    const needed = length + tableEntryBytes;
+  /** What is too large for a block gets one of its own. */
+  #growFor(needed: number): void {
     if (needed > this.#block.length) {
       this.#block = new Uint8Array(Math.ceil(needed / blockBytes) * blockBytes);
     }

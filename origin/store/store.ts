@@ -18,8 +18,10 @@ import {
   publishCatalog,
   removeFile,
 } from "./catalog.ts";
+import { CatalogKeeper } from "./catalogKeeper.ts";
 import { Checkpointer } from "./checkpointer.ts";
 import { type Counters, newCounters } from "./counters.ts";
+import { Merger } from "./merger.ts";
 import { Records } from "./records.ts";
 import { openRun, runName, runNamePattern } from "./run.ts";
 import { RunSet } from "./runSet.ts";
@@ -126,6 +128,7 @@ export class Store {
   readonly #records: Records;
   #state: Parts["state"];
   #checkpointer: Checkpointer | null = null;
+  #merger: Merger | null = null;
   #failed: string | null = null;
   /** The highest LSN replayed, or held by the runs. */
   #replayed: number;
@@ -189,24 +192,30 @@ export class Store {
     const catalog = replaced ? await this.#goOnWith(owner) : this.#parts.catalog;
     checkJournal(owner, catalog, options.dir);
     await this.#removeLeftovers();
+    const onFailed = (error: unknown): void => this.#onFailed(error);
+    const keeper = new CatalogKeeper(options.disk, options.dir, counters, catalog);
+    const merger = new Merger({ ...options, counters, runs, keeper, onFailed });
     const checkpointer = new Checkpointer(
       {
         ...options,
         counters,
         arenas: this.#arenas,
         runs,
-        catalog,
+        keeper,
+        onCheckpoint: () => merger.look(),
         limits: {
           ageMsMax: options.checkpointAgeMs ?? limits.checkpointAgeMs,
           journalBytesMax: options.checkpointJournalBytes ?? limits.checkpointJournalBytes,
         },
-        onFailed: (error) => this.#onFailed(error),
+        onFailed,
       },
       owner,
     );
     this.#checkpointer = checkpointer;
+    this.#merger = merger;
     this.#records.onArenaFull = () => checkpointer.close();
     checkpointer.onDurable();
+    merger.look();
   }
 
   /** After each durable advance of the journal. */
@@ -218,6 +227,7 @@ export class Store {
   async close(): Promise<void> {
     this.#records.onArenaFull = null;
     await this.#checkpointer?.stop();
+    await this.#merger?.stop();
     await this.#parts.runs.close();
     await this.#parts.lock.release();
   }

@@ -69,6 +69,9 @@ export class Cold extends Error {
   }
 }
 
+/** The kind of state whose keys are stream ids: a tombstone of one says that nobody reads its records any more. */
+export const streamStateKind = 2;
+
 /** One key of the owner's state: its newest value, or null when it is no more. */
 export interface StateEntry {
   /** 1 to 255. */
@@ -111,6 +114,8 @@ export interface StoreStats {
   readonly arenaBytes: number;
   readonly checkpoints: number;
   readonly checkpointFailures: number;
+  readonly merges: number;
+  readonly mergeFailures: number;
   /** Why the newest checkpoint failed; null again after one that did not. */
   readonly failed: string | null;
   readonly bytesWritten: number;

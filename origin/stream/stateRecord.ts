@@ -1,5 +1,6 @@
 import { ForebayError } from "../../shared/errors/mod.ts";
 import { type Lsn, lsn } from "../../shared/ids/mod.ts";
+import { streamStateKind } from "../store/mod.ts";
 import type { EntryReader, EntryWriter } from "./bytes.ts";
 import { type CreateOp, type ForkEdge, opKind, readCreate, writeCreate } from "./entry.ts";
 import type { ProducerState } from "./producer.ts";
@@ -11,7 +12,13 @@ import type { TenantChange } from "./types.ts";
  */
 
 /** In the order in which they are loaded: a fork's source has a lower id. */
-export const stateKind = { shard: 1, stream: 2, end: 3, outbox: 4, tenant: 5 } as const;
+export const stateKind: {
+  readonly shard: 1;
+  readonly stream: typeof streamStateKind;
+  readonly end: 3;
+  readonly outbox: 4;
+  readonly tenant: 5;
+} = { shard: 1, stream: streamStateKind, end: 3, outbox: 4, tenant: 5 };
 
 const stateVersion = 1;
 const flag = { closed: 1, ended: 2, streamSeq: 4 } as const;

@@ -13,6 +13,7 @@ import {
   type Store,
   type StoreOptions,
   type StoreStats,
+  streamStateKind,
 } from "../../../origin/store/mod.ts";
 import type { Disk, MemoryDisk } from "../../../origin/storage/mod.ts";
 import { ManualClock } from "../manualClock.ts";
@@ -71,6 +72,7 @@ export class Bench {
   readonly state: Map<number, string>;
   readonly failures: unknown[];
   #changed = new Set<number>();
+  #dropped: number[] = [];
   readonly #ends = new Map<number, { record: number; byte: number }>();
 
   private constructor(
@@ -132,6 +134,14 @@ export class Bench {
     }
   }
 
+  /** Nobody reads the stream any more. */
+  drop(stream: number): void {
+    this.reserve(1);
+    this.records.drop(streamId(stream));
+    this.#dropped.push(stream);
+    this.put(stream, null);
+  }
+
   reserve(entries: number): void {
     this.journal.reserved = lsn(this.journal.reserved + entries);
     this.journal.bytesWritten += entries;
@@ -157,6 +167,9 @@ export class Bench {
       const value = this.state.get(key);
       return { kind: 1, key, value: value === undefined ? null : new TextEncoder().encode(value) };
     });
+    const dropped = this.#dropped.sort((a, b) => a - b);
+    this.#dropped = [];
+    entries.push(...dropped.map((key) => ({ kind: streamStateKind, key, value: null })));
     const pieces = [entries];
     return { next: () => pieces.pop() ?? null };
   }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { streamId } from "../../../shared/ids/mod.ts";
 import { MemoryDisk } from "../../../origin/storage/mod.ts";
-import { Bench, KiB, payload, readAll, storeFiles, warm } from "./harness.ts";
+import { Bench, KiB, payload, readAll, storeFiles, until, warm } from "./harness.ts";
 
 const all = (to: number, maxBytes = 1 << 30): { from: number; to: number; maxBytes: number } => ({
   from: 0,
@@ -121,6 +121,50 @@ describe("runs", () => {
     expect(run?.[1].length).toBeLessThan(payloadBytes * 1.25);
     expect(bench.store.stats().runBytes).toBe(run?.[1].length);
     await bench.store.close();
+  });
+
+  test("are merged by tiers, what deleted streams held is left out, and readers notice nothing", async () => {
+    const disk = new MemoryDisk();
+    const bench = await Bench.open(disk);
+    const given: Uint8Array[] = [];
+    const big = payload(5, 5 * KiB);
+    for (let round = 0; round < 40; round++) {
+      for (let n = 0; n < 5; n++) {
+        const record = payload(round * 5 + n, 20 + n);
+        bench.append(1, [record]);
+        given.push(record);
+      }
+      if (round < 30) {
+        bench.append(2, [payload(round, 500)]);
+      }
+      bench.append(100 + round, [big]);
+      if (round === 30) {
+        bench.drop(2);
+        for (let dead = 100; dead < 130; dead++) {
+          bench.drop(dead);
+        }
+      }
+      await bench.checkpoint();
+    }
+    const idle = (): boolean => {
+      const { runs, merges } = bench.store.stats();
+      return runs <= 8 && merges >= 10;
+    };
+    await until(idle);
+    expect(bench.store.stats()).toMatchObject({ mergeFailures: 0, checkpoints: 40 });
+    expect(await readAll(bench.records, 1, all(given.length, 1000))).toEqual(given);
+    const files = [...storeFiles(disk)];
+    await until(() => storeFiles(disk).size === bench.store.stats().runs + 1);
+    expect(files.length).toBeGreaterThan(1);
+    await bench.store.close();
+    const again = await Bench.open(disk, {}, bench.journal);
+    expect(await readAll(again.records, 1, all(given.length, 1000))).toEqual(given);
+    expect(await readAll(again.records, 139, all(1))).toEqual([big]);
+    expect(again.state.get(1)).toBe("200");
+    expect(again.state.has(2)).toBe(false);
+    // Ten streams of 5 KiB live, thirty are dead; a run has 28 KiB beside its records.
+    expect(again.store.stats().runBytes).toBeLessThan(160 * KiB);
+    await again.store.close();
   });
 
   test("the cache gives up what was used least recently", async () => {
