@@ -33,12 +33,16 @@ export class LongPoll implements Follower, Lingering {
       this.#resolve = resolve;
       this.#reject = reject;
       context.lingering.add(this);
-      context.streams.follow(this.#path, this);
       this.#timer = context.clock.after(context.settings.longPollMs, () =>
         this.#finish(this.#empty),
       );
       // Nobody is left to read the answer; any will do.
       response.once("close", () => this.#finish(this.#empty));
+      // The empty read is of an earlier turn: what came since is not news any more.
+      this.onAdvance();
+      if (this.#resolve !== null) {
+        context.streams.follow(this.#path, this);
+      }
     });
   }
 

@@ -72,7 +72,9 @@ export class SseResponse implements TailReader, Lingering {
     });
     response.on("drain", () => this.#catchUpLater());
     this.#deadline = context.clock.after(context.settings.sseLifetimeMs, () => this.shutDown());
-    this.#deliver(this.#first);
+    this.#write(this.#first);
+    // It was read before the gate: the tail may have moved since, or the stream have ended.
+    this.#catchUp();
   }
 
   onChunk(chunk: SseChunk): void {
@@ -152,6 +154,10 @@ export class SseResponse implements TailReader, Lingering {
       this.#goOnAfter(batch.loading);
       return;
     }
+    if (batch.records.length === 0 && !batch.closed) {
+      this.#joinTail();
+      return;
+    }
     this.#deliver(new SseChunk(batch, this.#format));
   }
 
@@ -179,6 +185,7 @@ export class SseResponse implements TailReader, Lingering {
     }
   }
 
+  /** In the turn of a read that came to the tail, so that nothing lies between the two. */
   #joinTail(): void {
     const { context } = this.#exchange;
     this.#place = {

@@ -1,4 +1,4 @@
-import { ForebayError } from "../../shared/errors/mod.ts";
+import { ForebayError, invariant } from "../../shared/errors/mod.ts";
 import type { Timer } from "../../shared/ports/mod.ts";
 import { opKind } from "./entry.ts";
 import type { Shard } from "./shard.ts";
@@ -29,12 +29,13 @@ export class Followers {
     return this.#following.size;
   }
 
-  /** A follower follows one stream. It stays with that life of the path. */
+  /**
+   * A follower follows one stream. It stays with that life of the path, which it has read in this same turn: whatever
+   * came between a read and following, an end too, nobody would tell it of.
+   */
   follow(path: string, follower: Follower): void {
     const stream = this.#shard.state.byPath.get(path);
-    if (stream === undefined) {
-      return;
-    }
+    invariant(stream !== undefined, "who follows a stream has just read it");
     this.unfollow(follower);
     this.#following.set(follower, stream);
     stream.followers ??= new Set();

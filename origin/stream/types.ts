@@ -165,6 +165,7 @@ export interface Streams {
    */
   read(path: string, offset: string, options: ReadOptions): ReadBatch | Verdict | Loading;
   list(prefix: string, after: string, limit: number): ListedStream[];
+  /** For who has read the stream's tail in this same turn: news is told from here on. */
   follow(path: string, follower: Follower): void;
   unfollow(path: string, follower: Follower): void;
   /** Calls `waiter.release` at once when `lsn` is durable, else when it becomes so, in order of `hold` calls. */

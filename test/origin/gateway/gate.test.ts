@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { startGateway, type GatewayUnderTest } from "./gatewayUnderTest.ts";
 import { eventually } from "./eventually.ts";
+import { SseClient } from "./sseClient.ts";
 
 let gateway: GatewayUnderTest;
 beforeEach(async () => {
@@ -215,3 +216,75 @@ test("after the journal failed writes are refused with a code, /readyz says why,
   expect((await send("HEAD", "/v1/stream/s")).status).toBe(200);
   expect(await (await send("GET", "/metrics")).text()).toContain("forebay_journal_failed 1\n");
 });
+
+const remove = (): Promise<Response> => send("DELETE", "/v1/stream/s");
+const put = (body: string): Promise<Response> => send("PUT", "/v1/stream/s", text, body);
+const post = (body: string, headers: Record<string, string>): Promise<Response> =>
+  send("POST", "/v1/stream/s", { ...text, ...headers }, body);
+
+/** What can become of a stream while its SSE reader waits at the gate, and whether the answer ends by it. */
+const whileWaiting: readonly [string, (() => Promise<Response>)[], boolean, string][] = [
+  ["its stream is deleted", [remove], true, ""],
+  ["its path becomes another stream", [remove, () => put("other")], true, ""],
+  ["records come", [() => post("new", {})], false, "new"],
+  ["the last record comes", [() => post("end", { "stream-closed": "true" })], true, "end"],
+];
+
+test.each(whileWaiting)(
+  "promise 4: an SSE reader at the gate learns at once that %s",
+  async (_what, made, ends, data) => {
+    gateway.journal.held = true;
+    const create = send("PUT", "/v1/stream/s", text);
+    await eventually(() => gateway.journal.reserved).toBe(1);
+    const opened = SseClient.open(`${gateway.url}/v1/stream/s?offset=-1&live=sse`);
+    await eventually(() => gateway.streams.stats().waiting).toBe(2);
+    const changes: Promise<Response>[] = [];
+    for (const change of made) {
+      changes.push(change());
+      await eventually(() => gateway.journal.reserved).toBe(1 + changes.length);
+    }
+    gateway.journal.commit();
+    const reader = await opened;
+    await Promise.all([create, ...changes]);
+    await eventually(() => reader.data.join("")).toBe(data);
+    await eventually(() => reader.ended).toBe(ends);
+    expect(gateway.streams.stats().followers).toBe(ends ? 0 : 1);
+    reader.close();
+  },
+);
+
+test.each([
+  ["that its stream ended", () => void gateway.streams.remove("s"), 404, ""],
+  ["what was stored", () => void gateway.streams.append(appendOf("new")), 200, "new"],
+])("a long-poll learns %s between its read and its wait", async (_what, change, status, body) => {
+  await send("PUT", "/v1/stream/s", text);
+  const { streams, journal } = gateway;
+  const read = streams.read.bind(streams);
+  streams.read = (...asked) => {
+    streams.read = read;
+    queueMicrotask(() => {
+      change();
+      journal.commit();
+    });
+    return read(...asked);
+  };
+  const startedAt = performance.now();
+  const answer = await send("GET", "/v1/stream/s?offset=-1&live=long-poll");
+  expect(answer.status).toBe(status);
+  expect(performance.now() - startedAt).toBeLessThan(400);
+  if (status === 200) {
+    expect(await answer.text()).toBe(body);
+  }
+});
+
+function appendOf(body: string): Parameters<GatewayUnderTest["streams"]["append"]>[0] {
+  return {
+    path: "s",
+    contentType: "text/plain",
+    body: new TextEncoder().encode(body),
+    producer: null,
+    streamSeq: null,
+    expectedOffset: null,
+    close: false,
+  };
+}

@@ -124,9 +124,10 @@ describe("following a stream", () => {
     expect(streams.stats().followers).toBe(0);
   });
 
-  test("following what is not there does nothing", () => {
+  test("following what is not there would wait for ever, so it is the caller's mistake", () => {
     const { streams } = bench();
-    streams.follow("none", { onAdvance: () => undefined });
+    const follower = { onAdvance: () => undefined };
+    expect(() => streams.follow("none", follower)).toThrow("has just read it");
     expect(streams.stats().followers).toBe(0);
   });
 });
