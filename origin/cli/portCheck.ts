@@ -3,11 +3,17 @@ import { createServer } from "node:net";
 import { ForebayError } from "../../shared/errors/mod.ts";
 
 /**
- * Binds the address for a moment: the edge's runtime would say less clearly, and later, that it cannot.
+ * Binds the address for a moment, before anything is touched: a start that cannot listen leaves the data as it is (F18),
+ * and the edge's runtime would say less clearly, and later, that it cannot.
  *
+ * @param side whose address it is
  * @throws ForebayError `port_taken`, or `config_invalid` for an address that is not this machine's
  */
-export async function checkFree(host: string, port: number): Promise<void> {
+export async function checkFree(
+  side: "origin" | "edge",
+  host: string,
+  port: number,
+): Promise<void> {
   const server = createServer();
   try {
     server.listen(port, host);
@@ -16,13 +22,17 @@ export async function checkFree(host: string, port: number): Promise<void> {
     const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
     if (code === "EADDRINUSE" || code === "EACCES") {
       const why = code === "EACCES" ? "may not be bound by this user" : "is in use";
-      throw new ForebayError("port_taken", `port ${port} of ${host}, the edge's, ${why}`, {
+      throw new ForebayError("port_taken", `port ${port} of ${host}, the ${side}'s, ${why}`, {
         cause,
       });
     }
-    throw new ForebayError("config_invalid", `edgeHost ${host} cannot be bound (${code})`, {
-      cause,
-    });
+    throw new ForebayError(
+      "config_invalid",
+      `${side === "edge" ? "edgeHost" : "host"} ${host} cannot be bound (${code})`,
+      {
+        cause,
+      },
+    );
   }
   server.close();
   await once(server, "close");

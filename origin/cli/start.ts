@@ -25,8 +25,9 @@ export async function start(resolved: Resolved, json: boolean, terminal: Termina
     edge?.kill();
     process.exit(forcedExit);
   });
+  await checkFree("origin", config.host, config.port);
   if (values.edge) {
-    await checkFree(values.edgeHost, values.edgePort);
+    await checkFree("edge", values.edgeHost, values.edgePort);
   }
   // Loaded here, so that the other commands start without it.
   const { startOrigin } = await import("../main.ts");

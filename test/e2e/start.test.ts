@@ -1,6 +1,14 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -130,21 +138,26 @@ describe("refuses to start", () => {
     expect(await first.stop()).toBe(0);
   });
 
-  test.each(["--port", "--edge-port"])("when %s is taken: 69", async (flag) => {
-    const server = createServer();
-    server.listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const address = server.address();
-    const port = address !== null && typeof address === "object" ? address.port : 0;
-    const { code, stderr } = await failing([...free, flag, String(port), "--data", data]);
-    expect([code, stderr]).toEqual([
-      69,
-      expect.stringMatching(/^error port_taken: .*\n {2}stop what/s),
-    ]);
-    expect(stderr).toContain(String(port));
-    expect(stderr).not.toMatch(/^ {4}at /m);
-    server.close();
-  });
+  test.each(["--port", "--edge-port"])(
+    "F18 when %s is taken: 69, and no data is touched",
+    async (flag) => {
+      const untouched = join(data, "untouched");
+      const server = createServer();
+      server.listen(0, "127.0.0.1");
+      await once(server, "listening");
+      const address = server.address();
+      const port = address !== null && typeof address === "object" ? address.port : 0;
+      const { code, stderr } = await failing([...free, flag, String(port), "--data", untouched]);
+      expect([code, stderr]).toEqual([
+        69,
+        expect.stringMatching(/^error port_taken: .*\n {2}stop what/s),
+      ]);
+      expect(stderr).toContain(String(port));
+      expect(stderr).not.toMatch(/^ {4}at /m);
+      expect(existsSync(untouched)).toBe(false);
+      server.close();
+    },
+  );
 
   test("when the data directory cannot be made: 73", async () => {
     const path = join(data, "file");
