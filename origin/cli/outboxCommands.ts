@@ -88,13 +88,15 @@ export function addQuarantine(root: Command, terminal: Terminal): void {
     .command("quarantine")
     .description("look at the records the origin set aside, or append them again")
     .addHelpText("after", examples("forebay quarantine ls", "forebay quarantine replay 12"));
-  const ls = quarantine.command("ls").description("list them: number, code, stream, producer");
+  const ls = quarantine
+    .command("ls")
+    .description("list the requests: number, code, stream, producer, how many records");
   addFlags(ls, "client").action(() =>
     withRemote(ls, terminal, (remote) => listQuarantine(remote, wantsJson(ls), terminal)),
   );
   const show = quarantine
     .command("show")
-    .description("print one, its record as it came")
+    .description("print the records of one as they came, each on its line")
     .argument("<number>", "as quarantine ls shows it", wholeCount);
   addFlags(show, "client").action((number: number) =>
     withRemote(show, terminal, (remote) =>

@@ -1,9 +1,10 @@
 import { ForebayError } from "../../shared/errors/mod.ts";
+import { shapeOf, type Shape } from "./content.ts";
 import { jsonItems, pages } from "./read.ts";
 import type { Remote } from "./remote.ts";
 import { print, printLine, type Terminal } from "./terminal.ts";
 
-/** One record of the quarantine stream (`origin/stream/quarantine.ts`). */
+/** One record of the quarantine stream (origin/stream/FORMAT.md): a refused request. */
 interface Held {
   readonly stream: string;
   readonly code: string;
@@ -11,6 +12,12 @@ interface Held {
   readonly fsn: number;
   readonly contentType: string | null;
   readonly producer: { readonly id: string; readonly epoch: number; readonly seq: number } | null;
+  /** The records are values, split by the edge; otherwise there is one, a body as it came. */
+  readonly split: boolean;
+  readonly records: readonly Content[];
+}
+
+interface Content {
   readonly text?: string;
   readonly base64?: string;
 }
@@ -22,10 +29,11 @@ export async function listQuarantine(
   json: boolean,
   terminal: Terminal,
 ): Promise<void> {
-  for await (const [number, held] of records(remote)) {
-    const { stream, code, producer } = held;
+  for await (const [number, held] of allHeld(remote)) {
+    const { stream, code, producer, records } = held;
     const who = producer === null ? "" : `${producer.id}@${producer.epoch}#${producer.seq}`;
-    const shown = [number, code, stream, who].filter((field) => field !== "").join("  ");
+    const count = records.length === 1 ? "" : `${records.length} records`;
+    const shown = [number, code, stream, who, count].filter((field) => field !== "").join("  ");
     await printLine(terminal, json ? JSON.stringify({ number, ...held }) : shown);
   }
 }
@@ -40,8 +48,10 @@ export async function showQuarantine(
     await printLine(terminal, JSON.stringify({ number, ...held }));
     return;
   }
-  await print(terminal, contentOf(held));
-  await print(terminal, "\n");
+  for (const record of held.records) {
+    await print(terminal, bytesOf(record));
+    await print(terminal, "\n");
+  }
 }
 
 /** Appends what is held to its stream, or to another: the refusal that it met once may be met again. */
@@ -54,12 +64,12 @@ export async function replayQuarantine(
   const held = await find(remote, number);
   const stream = to ?? held.stream;
   const contentType = held.contentType ?? (await remote.head(stream));
-  const next = await remote.append(stream, contentType, contentOf(held));
+  const next = await remote.append(stream, contentType, bodyOf(held, shapeOf(contentType)));
   await printLine(terminal, json ? JSON.stringify({ number, stream, next }) : next);
 }
 
 /** Everything held, numbered from 0 in the order it was set aside; nothing when nothing ever was. */
-async function* records(remote: Remote): AsyncGenerator<readonly [number, Held]> {
+async function* allHeld(remote: Remote): AsyncGenerator<readonly [number, Held]> {
   let number = 0;
   try {
     for await (const answer of pages(remote, path, "-1")) {
@@ -76,7 +86,7 @@ async function* records(remote: Remote): AsyncGenerator<readonly [number, Held]>
 }
 
 async function find(remote: Remote, wanted: number): Promise<Held> {
-  for await (const [number, held] of records(remote)) {
+  for await (const [number, held] of allHeld(remote)) {
     if (number === wanted) {
       return held;
     }
@@ -84,6 +94,16 @@ async function find(remote: Remote, wanted: number): Promise<Held> {
   throw new ForebayError("not_found", `the quarantine holds no record ${wanted}`);
 }
 
-function contentOf({ text, base64 }: Held): Uint8Array {
+/** The request's body again. Values that were split go into an array, because one level of it is taken off. */
+function bodyOf({ split, records }: Held, shape: Shape): Uint8Array {
+  const [open, between, close] = split && shape === "json" ? ["[", ",", "]"] : ["", "\n", ""];
+  const parts = records.flatMap((record, i) => [
+    Buffer.from(i === 0 ? open : between),
+    bytesOf(record),
+  ]);
+  return Buffer.concat([...parts, Buffer.from(close)]);
+}
+
+function bytesOf({ text, base64 }: Content): Uint8Array {
   return base64 === undefined ? Buffer.from(text ?? "") : Buffer.from(base64, "base64");
 }

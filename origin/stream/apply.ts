@@ -61,6 +61,9 @@ export function apply(target: Target, op: Op, lsn: Lsn): void {
     case opKind.advance:
       applyAdvance(target, op, lsn);
       return;
+    case opKind.quarantined:
+      target.state.counters.recordsQuarantined += op.records;
+      return;
     case opKind.tenant:
       invariant(target.tenant !== null, "a tenant's op is applied by its tenant");
       target.changes.tenant();
@@ -131,9 +134,7 @@ function applyAppend({ state, store, touched, changes }: Target, op: AppendOp, l
     store.append(op.id, ownEnd(stream), records, time);
     stream.record += records.length;
     stream.byte += bytes;
-    if (stream.path === quarantinePath) {
-      counters.recordsQuarantined += records.length;
-    } else {
+    if (stream.path !== quarantinePath) {
       counters.recordsStored += records.length;
       counters.bytesStored += bytes;
     }

@@ -63,6 +63,7 @@ function plan(shard: Shard, request: CreateRequest, now: number): Creation | Ver
 
 const plain = {
   split: null,
+  checked: false,
   producer: null,
   streamSeq: null,
   expectedOffset: null,

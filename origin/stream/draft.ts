@@ -6,7 +6,7 @@ import { clampTime } from "./bytes.ts";
 import { type CreateOp, jsonType, newStream, type Op, opKind } from "./entry.ts";
 import { isRegression, judgeWrite, producersFull } from "./judge.ts";
 import { admitSeq, judgeForwarded, type ProducerState } from "./producer.ts";
-import { quarantineOps, quarantineRecords } from "./quarantine.ts";
+import { quarantineOps, quarantineRecord } from "./quarantine.ts";
 import { bytesOf, judgeShape, newStreamType, recordsOf, type Write, writeOf } from "./request.ts";
 import type { Shard } from "./shard.ts";
 import { producerOf, recordTime, type StreamState, streamOf } from "./state.ts";
@@ -37,9 +37,11 @@ export class FrameDraft {
   readonly #now: number;
   readonly #ops: Op[] = [];
   readonly #streams: Map<string, DraftStream> = new Map();
-  readonly #quarantined: Uint8Array[] = [];
+  /** One for each request that goes to quarantine. */
+  readonly #held: Uint8Array[] = [];
   #nextId: number;
   #deduplicated = 0;
+  #quarantined = 0;
   #bytes = 0;
 
   constructor(shard: Shard, frame: Frame) {
@@ -59,18 +61,19 @@ export class FrameDraft {
     if (code === null) {
       return;
     }
-    for (const record of quarantineRecords(this.#frame, request, index, code)) {
-      this.#quarantined.push(record);
-      this.#bytes += record.length;
-    }
+    const record = quarantineRecord(this.#frame, request, index, code);
+    this.#held.push(record);
+    this.#quarantined += request.records.length;
+    this.#bytes += record.length;
   }
 
   /** The ops of the whole frame. */
   finish(): Op[] {
     const { buffer, epoch, boot, fsn } = this.#frame;
-    if (this.#quarantined.length > 0) {
+    if (this.#held.length > 0) {
       const { state } = this.#shard;
-      this.#ops.push(...quarantineOps(state, this.#quarantined, this.#nextId, this.#now));
+      this.#ops.push(...quarantineOps(state, this.#held, this.#nextId, this.#now));
+      this.#ops.push({ kind: opKind.quarantined, records: this.#quarantined });
     }
     const deduplicated = this.#deduplicated;
     this.#ops.push({ kind: opKind.advance, buffer, epoch, boot, fsn, deduplicated });

@@ -16,6 +16,7 @@ export const opKind = {
   touch: 5,
   hello: 6,
   advance: 7,
+  quarantined: 8,
   /** And the fifteen after it. */
   tenant: 32,
 } as const;
@@ -88,6 +89,12 @@ export interface AdvanceOp {
   readonly deduplicated: number;
 }
 
+/** So many records of a frame lie in what its entry appends to the quarantine stream. */
+export interface QuarantinedOp {
+  readonly kind: 8;
+  readonly records: number;
+}
+
 /** An op that only the shard's tenant understands (FORMAT.md). */
 export interface TenantOp {
   readonly kind: 32;
@@ -96,7 +103,15 @@ export interface TenantOp {
   readonly body: Uint8Array;
 }
 
-export type Op = CreateOp | AppendOp | EndOp | TouchOp | HelloOp | AdvanceOp | TenantOp;
+export type Op =
+  | CreateOp
+  | AppendOp
+  | EndOp
+  | TouchOp
+  | HelloOp
+  | AdvanceOp
+  | QuarantinedOp
+  | TenantOp;
 
 const tenantCodes = { first: opKind.tenant, last: 47 } as const;
 
@@ -158,6 +173,9 @@ export function writeOp(to: EntryWriter, op: Op): void {
       to.uint(op.boot);
       to.uint(op.fsn);
       to.uint(op.deduplicated);
+      return;
+    case opKind.quarantined:
+      to.uint(op.records);
       return;
   }
 }
@@ -262,6 +280,8 @@ function readOp(from: EntryReader): Op {
         fsn: from.uint(),
         deduplicated: from.uint(),
       };
+    case opKind.quarantined:
+      return { kind, records: from.uint() };
     default:
       if (kind < tenantCodes.first || kind > tenantCodes.last) {
         throw corrupt(`holds an op of unknown kind ${kind}`);

@@ -1,36 +1,42 @@
 import type { ErrorCode } from "../../shared/errors/mod.ts";
-import type { Frame, FrameRequest } from "../../shared/frame/mod.ts";
+import { type Frame, type FrameRequest, requestFlag } from "../../shared/frame/mod.ts";
 import { streamId } from "../../shared/ids/mod.ts";
+import { utf8Bytes, utf8Text } from "../../shared/utf8/mod.ts";
 import { type AppendOp, jsonType, newStream, type Op, opKind } from "./entry.ts";
 import { quarantinePath, recordTime, type ShardState } from "./state.ts";
 
-const encoder = new TextEncoder();
-const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+/** Text that grows by more than this in JSON, which means control characters, is kept in base64. */
+const escapedTimesMax = 2;
 
-/** The quarantine records of one refused request of an outbox frame: one per record, none of its bytes lost. */
-export function quarantineRecords(
+/**
+ * The quarantine record of a refused request of an outbox frame (FORMAT.md): what is known of the request once, then
+ * its records, none of their bytes lost.
+ */
+export function quarantineRecord(
   frame: Frame,
   request: FrameRequest,
   index: number,
   code: ErrorCode,
-): Uint8Array[] {
-  const { stream, acceptedAt, contentType, producer, records } = request;
+): Uint8Array {
+  const { stream, flags, acceptedAt, contentType, producer, records } = request;
   const { buffer, epoch, fsn } = frame;
+  const split = (flags & requestFlag.json) !== 0;
   const about = { stream, code, buffer, epoch, fsn, index, acceptedAt, contentType, producer };
-  return records.map((record, part) =>
-    encoder.encode(
-      JSON.stringify({ ...about, ...(records.length > 1 ? { part } : {}), ...content(record) }),
-    ),
-  );
+  const head = JSON.stringify({ ...about, split }).slice(0, -1);
+  return utf8Bytes(`${head},"records":[${records.map(content).join(",")}]}`);
 }
 
-function content(record: Uint8Array): { text: string } | { base64: string } {
-  try {
-    return { text: decoder.decode(record) };
-  } catch {
-    const { buffer, byteOffset, byteLength } = record;
-    return { base64: Buffer.from(buffer, byteOffset, byteLength).toString("base64") };
+/** One record as JSON. */
+function content(record: Uint8Array): string {
+  const text = utf8Text(record);
+  if (text !== undefined) {
+    const json = JSON.stringify(text);
+    if (json.length - 2 <= text.length * escapedTimesMax) {
+      return `{"text":${json}}`;
+    }
   }
+  const { buffer, byteOffset, byteLength } = record;
+  return `{"base64":"${Buffer.from(buffer, byteOffset, byteLength).toString("base64")}"}`;
 }
 
 /** The ops that write `records` to the quarantine stream; it is created as `newId` when it is missing. */

@@ -1,6 +1,6 @@
 import { ForebayError } from "../../shared/errors/mod.ts";
 import { type FrameRequest, type ProducerTag, requestFlag } from "../../shared/frame/mod.ts";
-import { splitJson } from "../../shared/ingest/mod.ts";
+import { checkJsonValue, splitJson } from "../../shared/ingest/mod.ts";
 import { limits } from "../../shared/limits.ts";
 import { isReservedPath, mediaType, normalizeStreamPath } from "../../shared/protocol/mod.ts";
 import type { Verdict } from "./types.ts";
@@ -13,8 +13,10 @@ export interface Write {
   readonly contentType: string | null;
   /** The body as it came; empty when `split` holds records. */
   readonly body: Uint8Array;
-  /** Records split and checked before. */
+  /** Records that were split before. */
   readonly split: readonly Uint8Array[] | null;
+  /** This process split them and knows them to be JSON values; an edge's word is not enough for a stream of JSON. */
+  readonly checked: boolean;
   readonly producer: ProducerTag | null;
   readonly streamSeq: string | null;
   readonly expectedOffset: string | null;
@@ -45,6 +47,7 @@ export function writeOf(request: FrameRequest): Write {
     contentType: request.contentType,
     body: split ? noBytes : (request.records[0] ?? noBytes),
     split: split ? request.records : null,
+    checked: false,
     producer: request.producer,
     streamSeq: request.streamSeq,
     expectedOffset: null,
@@ -138,12 +141,32 @@ export function bytesOf(write: Write): number {
 }
 
 /**
+ * One record that is no JSON value would make every answer that holds it unreadable.
+ *
+ * @throws ForebayError `bad_json`, `bad_utf8`, `json_too_deep`
+ */
+function checkRecords(records: readonly Uint8Array[]): void {
+  for (const [index, record] of records.entries()) {
+    try {
+      checkJsonValue(record);
+    } catch (error) {
+      throw error instanceof ForebayError
+        ? new ForebayError(error.code, `record ${index}: ${error.message}`, { cause: error })
+        : error;
+    }
+  }
+}
+
+/**
  * The records of a write. A JSON stream flattens one array level; every other takes the body as one record.
  *
  * @throws ForebayError `bad_json`, `empty_array`, `too_many_records` …
  */
 export function recordsOf(json: boolean, write: Write, emptyArray: boolean): readonly Uint8Array[] {
   if (write.split !== null) {
+    if (json && !write.checked) {
+      checkRecords(write.split);
+    }
     return write.split;
   }
   if (write.body.length === 0) {

@@ -36,6 +36,15 @@ export function splitJson(body: Uint8Array): Uint8Array[] {
   return messages;
 }
 
+/**
+ * Whether a record is one JSON value, with nothing but white space around it.
+ *
+ * @throws ForebayError `bad_json` with the byte's position, `bad_utf8`, `json_too_deep`
+ */
+export function checkJsonValue(record: Uint8Array): void {
+  new JsonScanner(record).onlyValue();
+}
+
 /** @throws ForebayError `too_many_records` when the request holds more than it may */
 export function checkCount(records: number): void {
   if (records > limits.requestRecordsMax) {

@@ -1,6 +1,6 @@
 /** From a request body to records: JSON, lines of JSON, beacons; and the answer to whoever sent them. */
 export { parseIngest } from "./ingest.ts";
-export { splitJson } from "./json.ts";
+export { checkJsonValue, splitJson } from "./json.ts";
 export {
   ingestAnswerJson,
   ingestStatus,

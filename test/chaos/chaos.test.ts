@@ -126,7 +126,7 @@ async function foundRecords(): Promise<Map<string, LoadRecord[]>> {
 
 interface Quarantined {
   readonly code: string;
-  readonly text: string;
+  readonly records: readonly { readonly text: string }[];
 }
 
 async function quarantine(): Promise<readonly Quarantined[]> {
@@ -164,7 +164,9 @@ test(
     expect(new Set(held.map(({ code }) => code))).toEqual(
       new Set(held.length === 0 ? [] : ["stale_epoch"]),
     );
-    const quarantined = held.map(({ text }) => JSON.parse(text) as Found);
+    const quarantined = held.flatMap(({ records }) =>
+      records.map(({ text }) => JSON.parse(text) as Found),
+    );
     const account = balance(readLedger(ledger.path), await foundRecords(), quarantined);
     expect(account.faults.slice(0, 20)).toEqual([]);
     expect(account.stored + account.quarantined).toBe(account.acked.edge + account.acked.origin);

@@ -11,7 +11,7 @@ export interface Taken {
 export async function ingest(
   edgeUrl: string,
   stream: string,
-  records: readonly number[],
+  records: readonly unknown[],
 ): Promise<Taken> {
   const answer = await fetch(`${edgeUrl}/v1/ingest/${stream}?ack=edge`, {
     method: "POST",

@@ -51,6 +51,7 @@ const anyOp: fc.Arbitrary<Op> = fc.oneof(
     fsn: nat,
     deduplicated: nat,
   }),
+  fc.record({ kind: fc.constant(8 as const), records: nat }),
 );
 
 function encode(writer: EntryWriter, ops: readonly Op[]): Uint8Array {

@@ -4,6 +4,12 @@ import { streamId } from "../../../shared/ids/mod.ts";
 import { contents, isRefused } from "./harness.ts";
 import { Pair, paths, step } from "./pair.ts";
 
+interface Held {
+  readonly stream: string;
+  readonly code: string;
+  readonly records: readonly { readonly text: string }[];
+}
+
 test("P1 P5 P9 P17 F12 J28 the streams do what a naive model does, before and after crashes", () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 80, size: "max" }), (steps) => {
@@ -21,8 +27,8 @@ test("P1 P5 P9 P17 F12 J28 the streams do what a naive model does, before and af
         quarantined.length === 0 ? [] : contents(pair.real.streams, "_forebay/quarantine");
       expect(
         written.map((json) => {
-          const { stream, code, text } = JSON.parse(json) as Record<string, string>;
-          return `${stream} ${code} ${text}`;
+          const held = JSON.parse(json) as Held;
+          return `${held.stream} ${held.code} ${held.records.map(({ text }) => text).join("+")}`;
         }),
       ).toEqual(quarantined);
       for (const path of paths) {

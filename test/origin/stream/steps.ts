@@ -98,6 +98,7 @@ export function perform(shard: Shard, clock: TestClock, each: Step): void {
       write(shard, {
         ...post(each.path, each.body, { ...each, body: bytes(each.body) }),
         split: null,
+        checked: false,
         create: false,
       });
       return;
