@@ -63,6 +63,15 @@ function outcome(path: string, backend: Native, name: string): Promise<string> {
   });
 }
 
+/** A wake that is missing hangs a run unless another one happens to come just then: on a busy machine one run may get by. */
+async function oneOfThree(path: string, backend: Native, name: string): Promise<string> {
+  let ended = "";
+  for (let run = 0; run < 3 && !ended.startsWith("failed"); run++) {
+    ended = await outcome(path, backend, name);
+  }
+  return ended;
+}
+
 describe.skipIf(addon === undefined).each(["uring", "threads"] as const)("%s", (backend) => {
   const names = Object.keys(scenarios).filter((name) => backend === "threads" || name !== atOnce);
   it.each(names)("J4 %s", async (name) => {
@@ -70,9 +79,10 @@ describe.skipIf(addon === undefined).each(["uring", "threads"] as const)("%s", (
   });
 });
 
-/** Compiled once for all, before anything is timed. */
 const byName = (a: string | undefined, b: string | undefined): number =>
   (a ?? "") < (b ?? "") ? -1 : 1;
+
+/** Compiled once for all, before anything is timed. */
 const mutated = new Map<string, string>();
 
 describe.skipIf(addon === undefined)("J5 without a single wake its scenario fails", () => {
@@ -88,7 +98,7 @@ describe.skipIf(addon === undefined)("J5 without a single wake its scenario fail
   it.concurrent.each(cases)(
     "$without, $backend",
     async ({ without, backend, noticedBy }) => {
-      expect(await outcome(mutated.get(without) ?? "", backend, noticedBy)).toMatch(/^failed: /);
+      expect(await oneOfThree(mutated.get(without) ?? "", backend, noticedBy)).toMatch(/^failed: /);
     },
     60_000,
   );
