@@ -292,3 +292,11 @@ export function greeted(from: Bench = bench()): Bench {
 
 export const directFrame = (requests: readonly FrameRequest[]): Frame =>
   outboxFrame(0, requests, { flags: frameFlag.direct, buffer: "", epoch: "", boot: 0 });
+
+/** The quarantine stream's records. */
+export const quarantine = ({ streams, journal }: Bench): Record<string, unknown>[] => {
+  journal.commit();
+  return contents(streams, "_forebay/quarantine").map(
+    (json) => JSON.parse(json) as Record<string, unknown>,
+  );
+};
