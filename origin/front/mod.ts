@@ -6,6 +6,7 @@ export { tooLarge, HeldBytes, type BodySink } from "./body.ts";
 export type { Channel } from "./channel.ts";
 export { Front, type FrontOptions } from "./front.ts";
 export type { Head } from "./head.ts";
+export { isHost } from "./host.ts";
 export { HeaderBlock } from "./headerBlock.ts";
 export type { NodeChannel } from "./nodeChannel.ts";
 export { Target } from "./target.ts";

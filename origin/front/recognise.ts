@@ -1,6 +1,7 @@
 import { limits } from "../../shared/limits.ts";
 import { framesPath, isStreamTarget } from "../../shared/protocol/mod.ts";
 import { Head } from "./head.ts";
+import { isHost } from "./host.ts";
 import { Target } from "./target.ts";
 
 /** A request of the subset, as far as its head says. */
@@ -23,7 +24,7 @@ export interface Recognised {
  *     *( token ":" OWS *( HTAB | SP | VCHAR ) OWS CRLF )
  *     CRLF
  *
- * with one Host, one Content-Length of plain digits, each field the origin looks at at most once, and none of the
+ * with one Host that names a host, one Content-Length of plain digits, each field the origin looks at at most once, and none of the
  * fields that change how a message is framed or answered. The target has only characters RFC 3986 allows.
  *
  * @param before the request before it on its connection: most clients send the same head again and again
@@ -51,7 +52,7 @@ export function recognise(bytes: Buffer, before: Recognised | null): Recognised 
   if (
     head === null ||
     head.duplicate !== null ||
-    head.get("host") === null ||
+    !isHost(head.get("host") ?? "") ||
     contentLength === null ||
     !plainLength.test(contentLength)
   ) {

@@ -37,6 +37,7 @@ export function httpServer(
   server.on("checkContinue", take(true));
   // Other expectations may be ignored (RFC 9110 §10.1.1).
   server.on("checkExpectation", take(false));
+  server.on("connect", (_request, socket: Socket) => onConnect(socket));
   server.on("clientError", (error, socket) => onClientError(error, socket as Socket));
   return server;
 }
@@ -64,6 +65,21 @@ function listenError(error: Error, host: string, port: number): ForebayError {
   }
   const message = `cannot listen on ${host}:${port} (${code}); --host names an address of this machine`;
   return new ForebayError("config_invalid", message, { cause: error });
+}
+
+/** CONNECT asks for a tunnel; node:http has let go of the socket, which it would close without a word. */
+function onConnect(socket: Socket): void {
+  socket.on("error", () => {});
+  if (!socket.writable || answerPending(socket)) {
+    socket.destroy();
+    return;
+  }
+  const detail = "CONNECT is not allowed: this is no proxy";
+  socket.end(
+    refusal("method_not_allowed", detail, { allow: "GET, HEAD, POST, PUT, DELETE, OPTIONS" }),
+    "latin1",
+  );
+  socket.destroySoon();
 }
 
 /** What the parser itself refuses, answered as far as an answer can still be told from another one. */

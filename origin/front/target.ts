@@ -1,4 +1,5 @@
 import { ForebayError } from "../../shared/errors/mod.ts";
+import { isHost } from "./host.ts";
 
 /** A request target in origin form, cut in two, nothing decoded. */
 export class Target {
@@ -32,10 +33,10 @@ export class Target {
   }
 }
 
-/** Absolute form (RFC 9112 §3.2.2) as origin form; anything else as it is. */
+/** Absolute form (RFC 9112 §3.2.2) as origin form; anything else as it is, an authority that names no host too. */
 export function originForm(url: string): string {
-  const authority = url.startsWith("/") ? null : /^https?:\/\/[^/?#]*/i.exec(url);
-  if (authority === null) {
+  const authority = url.startsWith("/") ? null : /^https?:\/\/([^/?#]*)/i.exec(url);
+  if (authority === null || !isHost(authority[1] ?? "")) {
     return url;
   }
   const rest = url.slice(authority[0].length);

@@ -30,10 +30,14 @@ export function fieldLines(headers: readonly string[]): string {
 }
 
 /** A whole answer that ends its connection, for what is refused before there is a request to answer. */
-export function refusal(code: ErrorCode, detail: string): string {
+export function refusal(
+  code: ErrorCode,
+  detail: string,
+  more: Readonly<Record<string, string>> = {},
+): string {
   const body = problemJson(code, detail);
   const { status } = new ForebayError(code, detail);
-  const headers = Object.entries(securityHeaders).flat();
+  const headers = Object.entries({ ...securityHeaders, ...more }).flat();
   headers.push("content-type", problemContentType);
   headers.push("content-length", String(Buffer.byteLength(body)));
   headers.push("connection", "close");

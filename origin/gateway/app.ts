@@ -80,7 +80,8 @@ function readOrHead(exchange: Exchange): Promise<ReadAnswer> {
   return exchange.channel.method === "HEAD" ? headStream(exchange) : readStream(exchange);
 }
 
-function preflight(exchange: Exchange): Reply {
+/** Of a path, or of the server as a whole: `*` (RFC 9110 §9.3.7). */
+export function preflight(exchange: Exchange): Reply {
   exchange.route = "preflight";
   const headers = [...exchange.context.web.forPreflight(exchange.head.get("origin"))];
   headers.push("allow", allowedMethods(exchange.target.path) ?? "OPTIONS");
@@ -89,7 +90,7 @@ function preflight(exchange: Exchange): Reply {
 
 /** Methods a path knows, or null for a path nobody serves. */
 export function allowedMethods(path: string): string | null {
-  if (path.startsWith(streamPrefix)) {
+  if (path.startsWith(streamPrefix) || path === "*") {
     return "GET, HEAD, POST, PUT, DELETE, OPTIONS";
   }
   if (path.startsWith(ingestPrefix) || path === framesPath) {

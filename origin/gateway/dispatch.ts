@@ -9,7 +9,7 @@ import {
   streamPrefix,
 } from "../../shared/protocol/mod.ts";
 import type { Channel, NodeChannel } from "../front/mod.ts";
-import type { AppEnv } from "./app.ts";
+import { preflight, type AppEnv } from "./app.ts";
 import { Append } from "./append.ts";
 import type { Context } from "./context.ts";
 import { Exchange } from "./exchange.ts";
@@ -32,7 +32,7 @@ export class Dispatch {
     this.#throughHono = getRequestListener(fetchApp, {
       // Bodies are taken or drained here, with a bound.
       autoCleanupIncoming: false,
-      // For HTTP/1.0, which may leave Host out; 1.1 may not (exchange.ts).
+      // Host is judged in exchange.ts, for every route alike, and taken out of node-server's sight.
       hostname: "localhost",
       errorHandler: badTarget,
     }) as (request: NodeChannel["request"], response: ServerResponse) => Promise<void>;
@@ -46,13 +46,22 @@ export class Dispatch {
       const exchange = new Exchange(this.#context, channel);
       try {
         exchange.checkShape();
-        this.#exchanges.set(channel.request, exchange);
-        void this.#throughHono(channel.request, channel.response);
+        if (channel.method === "OPTIONS" && channel.url === "*") {
+          exchange.send(preflight(exchange));
+        } else {
+          this.#passOn(channel, exchange);
+        }
       } catch (error) {
         refuse(exchange, error);
       }
     }
     channel.drainUntaken();
+  }
+
+  #passOn({ request, response }: NodeChannel, exchange: Exchange): void {
+    delete request.headers.host;
+    this.#exchanges.set(request, exchange);
+    void this.#throughHono(request, response);
   }
 
   /** A POST to a stream or of frames, by whatever channel. */
@@ -81,12 +90,12 @@ function refuse(exchange: Exchange<Channel>, error: unknown): void {
 }
 
 /**
- * What node-server refuses before Hono sees it (a Host that is none, a backslash in the path). Anything else that
+ * What node-server refuses before Hono sees it (a backslash in the path, a target of another form). Anything else that
  * comes here is a programmer error: it ends the process instead of hiding in a 500.
  */
 function badTarget(error: unknown): Response {
   if (error instanceof Error && error.name === "RequestError") {
-    const detail = `the request's Host or target is not acceptable: ${error.message}`;
+    const detail = `the request's target is not acceptable: ${error.message}`;
     const headers = { ...securityHeaders, "content-type": problemContentType };
     return new Response(problemJson("bad_request", detail), { status: 400, headers });
   }

@@ -1,6 +1,7 @@
 import { ForebayError } from "../../shared/errors/mod.ts";
 import { limits } from "../../shared/limits.ts";
 import {
+  isHost,
   tooLarge,
   type BodySink,
   type Channel,
@@ -32,7 +33,8 @@ export class Exchange<From extends Channel = NodeChannel> {
   /**
    * What every request must satisfy, whatever it asks for (I3).
    *
-   * @throws ForebayError `url_too_long` | `headers_too_large` | `bad_header` | `shutting_down`
+   * @throws ForebayError `url_too_long` | `headers_too_large` | `bad_header` | `http_version_not_supported` |
+   *   `shutting_down`
    */
   checkShape(): void {
     const { head, channel, context } = this;
@@ -48,11 +50,26 @@ export class Exchange<From extends Channel = NodeChannel> {
     if (head.duplicate !== null) {
       throw new ForebayError("bad_header", `the header field ${head.duplicate} stands there twice`);
     }
-    if (head.get("host") === null && channel.httpVersion === "1.1") {
-      throw new ForebayError("bad_header", "HTTP/1.1 needs a Host header field");
+    const { httpVersion } = channel;
+    if (httpVersion !== "1.1" && httpVersion !== "1.0") {
+      const message = `HTTP/${httpVersion} is not served here, only HTTP/1.1 and HTTP/1.0`;
+      throw new ForebayError("http_version_not_supported", message);
     }
+    this.#checkHost();
     if (context.closing) {
       throw new ForebayError("shutting_down", "this server is shutting down; try again");
+    }
+  }
+
+  /** RFC 9112 §3.2. HTTP/1.0 may leave Host out. */
+  #checkHost(): void {
+    const host = this.head.get("host");
+    if (host === null && this.channel.httpVersion === "1.1") {
+      throw new ForebayError("bad_header", "HTTP/1.1 needs a Host header field");
+    }
+    if (host !== null && !isHost(host)) {
+      const found = JSON.stringify(host.slice(0, 64));
+      throw new ForebayError("bad_header", `the Host header field ${found} names no host`);
     }
   }
 

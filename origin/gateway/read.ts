@@ -1,9 +1,11 @@
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import {
   formatEtag,
+  formatOffset,
   header,
   ifNoneMatch,
   normalizeStreamPath,
+  parseOffset,
   responseCursor,
   streamPrefix,
 } from "../../shared/protocol/mod.ts";
@@ -75,7 +77,11 @@ async function refusal(exchange: Exchange, verdict: Verdict): Promise<Reply> {
   return verdictReply(verdict, null);
 }
 
-/** `HEAD /v1/stream/<path>`: the newest state, once it is durable. Does not count as use of the stream (P4). */
+/**
+ * `HEAD /v1/stream/<path>`: the newest state, once it is durable. Does not count as use of the stream (P4). Its ETag is
+ * that of a GET from the start; a stream too long for one answer has none here (RFC 9110 §9.3.2: a field that takes
+ * generating the content may be left out), since only reading tells where that answer ends.
+ */
 export async function headStream(exchange: Exchange): Promise<Reply> {
   const { context, target } = exchange;
   exchange.route = "head";
@@ -85,11 +91,11 @@ export async function headStream(exchange: Exchange): Promise<Reply> {
     return refusal(exchange, meta);
   }
   await durable(context.streams, meta.lsn);
-  const whole = { streamId: meta.id, start: "-1", end: meta.tail, closed: meta.closed };
-  const headers = [
-    ...["content-type", meta.contentType, "cache-control", "no-store", "etag", formatEtag(whole)],
-    ...[header.nextOffset, meta.tail],
-  ];
+  const headers = ["content-type", meta.contentType, "cache-control", "no-store"];
+  headers.push(header.nextOffset, meta.tail);
+  if ((parseOffset(meta.tail)?.byte ?? 0) <= context.settings.readBytesMax) {
+    headers.push("etag", wholeEtag(meta));
+  }
   if (meta.closed) {
     headers.push(header.closed, "true");
   }
@@ -100,6 +106,10 @@ export async function headStream(exchange: Exchange): Promise<Reply> {
     headers.push(header.expiresAt, meta.expiresAt);
   }
   return { status: 200, headers, body: null };
+}
+
+function wholeEtag({ id, tail, closed }: StreamMeta): string {
+  return formatEtag({ streamId: id, start: formatOffset(0, 0), end: tail, closed });
 }
 
 /** `offset=now`: nothing but where the tail is. */

@@ -37,6 +37,7 @@ const rows = {
   record_too_large: [413, "The record is too large"],
   too_many_records: [413, "The request holds too many records"],
   url_too_long: [414, "The URL is too long"],
+  http_version_not_supported: [505, "This version of HTTP is not served"],
   unsupported_media_type: [415, "This content type or encoding cannot be taken here"],
   headers_too_large: [431, "The header fields are too large"],
   not_found: [404, "There is nothing at this path"],

@@ -73,7 +73,10 @@ const oddVersions = [
 ];
 
 const hosts = ["Host: h", "host:h:1", "HOST: \t h "];
-const oddHosts = ["", "Host:", "Host : h", "Host: h\r\nHost: h", " Host: h", "Host: \x80"];
+const oddHosts = [
+  ...["", "Host:", "Host : h", "Host: h\r\nHost: h", " Host: h", "Host: \x80"],
+  ...["Host: a b", "Host: x@y:zz", "Host: h:99999"],
+];
 
 const plainFields = [
   ...[

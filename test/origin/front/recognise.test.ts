@@ -99,6 +99,8 @@ describe("what goes to node:http", () => {
     ["no Host", "Content-Length: 3\r\n"],
     ["an empty Host", "Host: \r\nContent-Length: 3\r\n"],
     ["two Hosts", `${base}Host: h\r\n`],
+    ["a Host that names no host", "Host: a b/c\r\nContent-Length: 3\r\n"],
+    ["a Host with a user", "Host: x@y\r\nContent-Length: 3\r\n"],
     ["no Content-Length", "Host: h\r\n"],
     ["two equal Content-Lengths", `${base}Content-Length: 3\r\n`],
     ["two Content-Types", `${base}Content-Type: a\r\nContent-Type: a\r\n`],

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startGateway, type GatewayUnderTest } from "./gatewayUnderTest.ts";
-import { rawRequest } from "./rawHttp.ts";
+import { rawRequest, type RawAnswer } from "./rawHttp.ts";
 import "./eventually.ts";
 
 let gateway: GatewayUnderTest;
@@ -279,7 +279,20 @@ const malformed: readonly [string, string, number, string][] = [
   ["a NUL in a header", `GET /livez HTTP/1.1\r\n${host}x: a\0b\r\n\r\n`, 400, "bad_request"],
   ["no Host", "GET /livez HTTP/1.1\r\n\r\n", 400, "bad_header"],
   ["two Hosts", `GET /livez HTTP/1.1\r\n${host}${host}\r\n`, 400, "bad_header"],
-  ["an impossible Host", "GET /livez HTTP/1.1\r\nHost: a b/<>\r\n\r\n", 400, "bad_request"],
+  ["HTTP/2.0", `GET /livez HTTP/2.0\r\n${host}\r\n`, 505, "http_version_not_supported"],
+  [
+    "HTTP/2.0 on an append",
+    `POST /v1/stream/text HTTP/2.0\r\n${host}Content-Type: text/plain\r\nContent-Length: 1\r\n\r\nx`,
+    505,
+    "http_version_not_supported",
+  ],
+  ["CONNECT", `CONNECT h:1 HTTP/1.1\r\n${host}\r\n`, 405, "method_not_allowed"],
+  [
+    "an absolute form without a host",
+    `GET http://a@b/livez HTTP/1.1\r\n${host}\r\n`,
+    404,
+    "not_found",
+  ],
   ["a backslash", `GET /livez\\x HTTP/1.1\r\n${host}\r\n`, 400, "bad_request"],
   ["an asterisk", `GET * HTTP/1.1\r\n${host}\r\n`, 400, "bad_request"],
   [
@@ -341,6 +354,80 @@ test.each(malformed)(
     expect((await send("GET", "/livez")).status).toBe(200);
   },
 );
+
+const routes: readonly (readonly [string, string])[] = [
+  ["an append", "POST /v1/stream/text"],
+  ["frames", "POST /v1/frames"],
+  ["a subscription", "PUT /v1/stream/__ds/subscriptions/a"],
+  ["a read", "GET /v1/stream/text"],
+  ["an ingest", "POST /v1/ingest/text"],
+  ["a preflight", "OPTIONS /v1/stream/text"],
+  ["health", "GET /livez"],
+  ["nothing", "GET /nothing"],
+];
+const noHosts = [
+  "a b/c",
+  "x@y:zz",
+  "a:b",
+  "a:65536",
+  "a/b",
+  "[::1",
+  "a\\b",
+  "",
+  "\x80",
+  "a%zz",
+  "[g::1]",
+  ":1",
+];
+const goodHosts = [
+  "h",
+  "h:1",
+  "h:",
+  "A.b-c_d~e:65535",
+  "1.2.3.4.5:80",
+  "[::1]:80",
+  "xn--a",
+  "%41",
+  "a,b",
+];
+
+test.each(routes)("I8 Host is judged by one rule on every route: %s", async (_name, line) => {
+  const sent = (value: string): Promise<RawAnswer> =>
+    rawRequest(
+      gateway.port,
+      `${line} HTTP/1.1\r\nHost: ${value}\r\nContent-Type: x/y\r\nContent-Length: 0\r\n\r\n`,
+    );
+  const codeOf = ({ body }: RawAnswer): unknown =>
+    body.startsWith("{") ? (JSON.parse(body) as { code?: string }).code : undefined;
+  const expected = await sent("localhost");
+  expect(codeOf(expected)).not.toBe("bad_header");
+  for (const value of goodHosts) {
+    const answer = await sent(value);
+    expect([value, answer.status, codeOf(answer)]).toEqual([
+      value,
+      expected.status,
+      codeOf(expected),
+    ]);
+  }
+  for (const value of noHosts) {
+    const answer = await sent(value);
+    expect([value, answer.status, codeOf(answer)]).toEqual([value, 400, "bad_header"]);
+  }
+});
+
+test("RFC 9110 9.3.7: OPTIONS * asks what the server can do", async () => {
+  const answer = await rawRequest(gateway.port, `OPTIONS * HTTP/1.1\r\n${host}\r\n`);
+  expect([answer.status, answer.headers.get("allow")]).toEqual([
+    204,
+    "GET, HEAD, POST, PUT, DELETE, OPTIONS",
+  ]);
+});
+
+test("CONNECT behind another request does not take the place of its answer", async () => {
+  const get = `GET /livez HTTP/1.1\r\n${host}\r\n`;
+  const { text: all } = await rawRequest(gateway.port, `${get}CONNECT h:1 HTTP/1.1\r\n${host}\r\n`);
+  expect(all === "" || all.startsWith("HTTP/1.1 200")).toBe(true);
+});
 
 test("HTTP/1.0 may leave Host out", async () => {
   const answer = await rawRequest(gateway.port, "GET /livez HTTP/1.0\r\n\r\n");

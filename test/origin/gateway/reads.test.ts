@@ -2,9 +2,10 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { startGateway, type GatewayUnderTest } from "./gatewayUnderTest.ts";
 import "./eventually.ts";
 
+const readBytesMax = 1000;
 let gateway: GatewayUnderTest;
 beforeAll(async () => {
-  gateway = await startGateway({ readBytesMax: 1000 });
+  gateway = await startGateway({ readBytesMax });
 });
 afterAll(() => gateway.close());
 
@@ -90,6 +91,32 @@ test("P6 an ETag changes with data, with closure and with the stream's life; the
   expect(tags.size).toBe(4);
   expect([...tags].every((each) => each !== null && /^"[\x21\x23-\x7e]+"$/.test(each))).toBe(true);
   expect((await send("GET", "tagged?offset=now")).headers.get("etag")).toBeNull();
+});
+
+test("P6 the ETag of HEAD is that of a GET from the start, where one answer holds all", async () => {
+  const tagOf = async (method: string, condition = ""): Promise<unknown[]> => {
+    const answer = await send(
+      method,
+      "headed",
+      condition === "" ? {} : { "if-none-match": condition },
+    );
+    return [answer.status, answer.headers.get("etag")];
+  };
+  await send("PUT", "headed", text);
+  const tags = [await tagOf("HEAD")];
+  expect(await tagOf("GET")).toEqual(tags[0]);
+  await send("POST", "headed", text, "x".repeat(readBytesMax - 1));
+  await send("POST", "headed", text, "y");
+  tags.push(await tagOf("HEAD"));
+  expect(await tagOf("GET")).toEqual(tags[1]);
+  await send("POST", "headed", { "stream-closed": "true" });
+  tags.push(await tagOf("HEAD"));
+  expect(await tagOf("GET")).toEqual(tags[2]);
+  expect(new Set(tags.map(String)).size).toBe(3);
+  expect(await tagOf("GET", String(tags[2]?.[1]))).toEqual([304, tags[2]?.[1]]);
+  await send("PUT", "longer", text, "x".repeat(readBytesMax));
+  await send("POST", "longer", text, "y");
+  expect((await send("HEAD", "longer")).headers.get("etag")).toBeNull();
 });
 
 test("P6 If-None-Match takes lists, weak tags and a star", async () => {
