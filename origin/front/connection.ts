@@ -7,6 +7,7 @@ import type { HeaderBlock } from "./headerBlock.ts";
 import { Reception } from "./reception.ts";
 import { recognise, type Recognised } from "./recognise.ts";
 import type { Target } from "./target.ts";
+import type { FrontSettings } from "./types.ts";
 import { fieldLines, refusal, statusLine } from "./wire.ts";
 
 /** What a connection needs of the front it belongs to. */
@@ -24,9 +25,7 @@ export interface ConnectionHost {
   ownFields(): string;
   /** Each answer is the last of its connection; the handlers make it say so. */
   readonly closing: boolean;
-  readonly headersTimeoutMs: number;
-  readonly requestTimeoutMs: number;
-  readonly keepAliveTimeoutMs: number;
+  readonly settings: FrontSettings;
 }
 
 /** How long the client may take to read the last bytes. */
@@ -64,7 +63,7 @@ export class Connection implements Channel {
   constructor(host: ConnectionHost, socket: Socket) {
     this.#host = host;
     this.#socket = socket;
-    this.dueAt = host.now() + host.headersTimeoutMs;
+    this.dueAt = host.now() + host.settings.headersTimeoutMs;
     socket.on("data", this.#onData);
     socket.on("end", this.#onEnd);
     socket.on("error", this.#onError);
@@ -214,7 +213,7 @@ export class Connection implements Channel {
     this.#answerDue = true;
     if (bytes.length < end) {
       this.#reception.beginMissing(contentLength);
-      this.dueAt = host.now() + host.requestTimeoutMs;
+      this.dueAt = host.now() + host.settings.requestTimeoutMs;
       host.watch(this);
       host.onRequest(this);
       return bytes.subarray(headBytes);
@@ -242,7 +241,7 @@ export class Connection implements Channel {
   }
 
   #awaitNext(): void {
-    this.dueAt = this.#host.now() + this.#host.keepAliveTimeoutMs;
+    this.dueAt = this.#host.now() + this.#host.settings.keepAliveTimeoutMs;
     this.#host.watch(this);
   }
 

@@ -24,8 +24,8 @@ export interface FrontOptions {
  */
 export class Front implements ConnectionHost {
   closing = false;
+  readonly settings: FrontSettings;
   readonly #clock: Clock;
-  readonly #settings: FrontSettings;
   readonly #options: FrontOptions;
   readonly #server: Server;
   readonly #toNodeHttp: (socket: Socket) => void;
@@ -38,7 +38,7 @@ export class Front implements ConnectionHost {
 
   constructor(options: FrontOptions) {
     this.#clock = options.clock;
-    this.#settings = options.settings;
+    this.settings = options.settings;
     this.#options = options;
     this.#server = httpServer(options.settings, (channel) => options.onRequest(channel));
     // node:http takes a connection by a listener of this event; it is called when the recogniser is done with it.
@@ -50,18 +50,6 @@ export class Front implements ConnectionHost {
     };
     this.#server.removeAllListeners("connection");
     this.#server.on("connection", (socket: Socket) => this.#accept(socket));
-  }
-
-  get headersTimeoutMs(): number {
-    return this.#settings.headersTimeoutMs;
-  }
-
-  get requestTimeoutMs(): number {
-    return this.#settings.requestTimeoutMs;
-  }
-
-  get keepAliveTimeoutMs(): number {
-    return this.#settings.keepAliveTimeoutMs;
   }
 
   /**
@@ -169,7 +157,7 @@ export class Front implements ConnectionHost {
   /** Whether more may follow on a connection is the handler's to say once the front closes. */
   #ownFields(now: number): string {
     const date = `date: ${new Date(now).toUTCString()}\r\n`;
-    const seconds = Math.floor(this.keepAliveTimeoutMs / 1000);
+    const seconds = Math.floor(this.settings.keepAliveTimeoutMs / 1000);
     return this.closing
       ? date
       : `${date}connection: keep-alive\r\nkeep-alive: timeout=${seconds}\r\n`;

@@ -9,5 +9,6 @@ export type { Head } from "./head.ts";
 export { isHost } from "./host.ts";
 export { HeaderBlock } from "./headerBlock.ts";
 export type { NodeChannel } from "./nodeChannel.ts";
+export { isHotTarget } from "./recognise.ts";
 export { Target } from "./target.ts";
 export type { FrontSettings } from "./types.ts";

@@ -44,7 +44,7 @@ export function recognise(bytes: Buffer, before: Recognised | null): Recognised 
   }
   const targetEnd = runOf(bytes, method.length, inTarget);
   const url = text.slice(method.length, targetEnd);
-  if (!text.startsWith(method) || !text.startsWith(version, targetEnd) || !isOurs(url)) {
+  if (!text.startsWith(method) || !text.startsWith(version, targetEnd) || !isHotTarget(url)) {
     return null;
   }
   const head = readFields(bytes, text, targetEnd + version.length);
@@ -116,7 +116,8 @@ function runOf(bytes: Uint8Array, from: number, kind: number): number {
   return at;
 }
 
-function isOurs(url: string): boolean {
+/** Whether a POST to this target is an append or frames: what the recogniser is for. */
+export function isHotTarget(url: string): boolean {
   return isStreamTarget(url) || url === framesPath || url.startsWith(`${framesPath}?`);
 }
 

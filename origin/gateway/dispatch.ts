@@ -2,13 +2,8 @@ import type { ServerResponse } from "node:http";
 import { getRequestListener } from "@hono/node-server";
 import type { Hono } from "hono";
 import { ForebayError, problemContentType, problemJson } from "../../shared/errors/mod.ts";
-import {
-  framesPath,
-  isStreamTarget,
-  securityHeaders,
-  streamPrefix,
-} from "../../shared/protocol/mod.ts";
-import type { Channel, NodeChannel } from "../front/mod.ts";
+import { securityHeaders, streamPrefix } from "../../shared/protocol/mod.ts";
+import { isHotTarget, type Channel, type NodeChannel } from "../front/mod.ts";
 import { preflight, type AppEnv } from "./app.ts";
 import { Append } from "./append.ts";
 import type { Context } from "./context.ts";
@@ -40,7 +35,7 @@ export class Dispatch {
 
   /** Any request, by node:http. */
   onRequest(channel: NodeChannel): void {
-    if (channel.method === "POST" && isHot(channel.url)) {
+    if (channel.method === "POST" && isHotTarget(channel.url)) {
       this.onHot(channel);
     } else {
       const exchange = new Exchange(this.#context, channel);
@@ -75,10 +70,6 @@ export class Dispatch {
       refuse(hot, error);
     }
   }
-}
-
-function isHot(url: string): boolean {
-  return isStreamTarget(url) || url === framesPath || url.startsWith(`${framesPath}?`);
 }
 
 /** Programmer errors go on and end the process. */
