@@ -6,6 +6,7 @@ import {
   blockBytes,
   errorCode,
   isDiskFull,
+  isUnwritable,
   makeDirectories,
   type Disk,
   type DirectoryLock,
@@ -266,15 +267,6 @@ async function syncAbove(disk: Disk, slot: string): Promise<void> {
   });
 }
 
-const unwritable: ReadonlySet<string | undefined> = new Set([
-  "EACCES",
-  "EPERM",
-  "EROFS",
-  "ENOTDIR",
-  "EEXIST",
-  "ENAMETOOLONG",
-]);
-
 /** Errors of the system at a start in the catalogue's words; others pass. */
 function startError(error: unknown, dir: string): unknown {
   if (error instanceof ForebayError) {
@@ -284,7 +276,7 @@ function startError(error: unknown, dir: string): unknown {
   if (isDiskFull(error)) {
     return new ForebayError("disk_full", `${dir}: ${reason}`, { cause: error });
   }
-  if (unwritable.has(errorCode(error))) {
+  if (isUnwritable(error)) {
     return new ForebayError("data_unwritable", `${dir} cannot be written: ${reason}`, {
       cause: error,
     });
