@@ -97,12 +97,6 @@ static napi_value js_syncfs(napi_env env, napi_callback_info info) {
   return NULL;
 }
 
-static int add_function(napi_env env, napi_value exports, const char *name, napi_callback function) {
-  napi_value value;
-  return napi_create_function(env, name, NAPI_AUTO_LENGTH, function, NULL, &value) == napi_ok &&
-         napi_set_named_property(env, exports, name, value) == napi_ok;
-}
-
 NAPI_MODULE_INIT() {
   crc32c_choose();
   napi_value variant;

@@ -335,10 +335,7 @@ int committer_exports(napi_env env, napi_value exports) {
       {"errorName", js_error_name},
   };
   for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-    napi_value value;
-    if (napi_create_function(env, functions[i].name, NAPI_AUTO_LENGTH, functions[i].function, NULL,
-                             &value) != napi_ok ||
-        napi_set_named_property(env, exports, functions[i].name, value) != napi_ok) {
+    if (!add_function(env, exports, functions[i].name, functions[i].function)) {
       return 0;
     }
   }

@@ -78,3 +78,9 @@ int whole_number(napi_env env, napi_value value, double max, double *out) {
   *out = number;
   return 1;
 }
+
+int add_function(napi_env env, napi_value exports, const char *name, napi_callback function) {
+  napi_value value;
+  return napi_create_function(env, name, NAPI_AUTO_LENGTH, function, NULL, &value) == napi_ok &&
+         napi_set_named_property(env, exports, name, value) == napi_ok;
+}

@@ -12,5 +12,7 @@ napi_value throw_system(napi_env env, int number, const char *call);
 const char *error_name(int number);
 /* A whole number in [0, max]; 0 when `value` is none. */
 int whole_number(napi_env env, napi_value value, double max, double *out);
+/* Puts a function into `exports`; 0 when Node would not. */
+int add_function(napi_env env, napi_value exports, const char *name, napi_callback function);
 
 #endif
