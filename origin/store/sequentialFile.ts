@@ -48,11 +48,6 @@ export class SequentialFile {
     }
   }
 
-  /** A full buffer waits to be written. */
-  get pressed(): boolean {
-    return this.#full.length > 0;
-  }
-
   /** Begins the writes that may be begun, and resolves when no full buffer waits any more. */
   async drained(): Promise<void> {
     for (let next = this.#full.shift(); next !== undefined; next = this.#full.shift()) {
