@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { cpuMicros } from "./cpu.ts";
 import { buildDir } from "./place.ts";
 import { createStream, interleaved, settle, warmUp, type Samples, type Turn } from "./rounds.ts";
-import { startFlags, startServer, type Server } from "./server.ts";
+import { startFlags, startOurs, startServer, type Server } from "./server.ts";
 import { pairedRatio, quartiles, rounded } from "./statistics.ts";
 import { wrk, type WrkResult } from "./wrk.ts";
 
@@ -44,13 +44,9 @@ interface Sides {
 }
 
 async function startSides(dir: string): Promise<Sides> {
-  const origin = (name: string): Promise<Server> => {
-    const flags = ["start", "--no-edge", "--json", "--port", "0", "--data", join(dir, name)];
-    return startServer(name, "../../origin/cli/main.ts", flags, startFlags());
-  };
   return {
-    ours: await origin("ours"),
-    ours2: await origin("ours2"),
+    ours: await startOurs("ours", dir),
+    ours2: await startOurs("ours2", dir),
     memory: await startServer("memory", "servers/reference.ts"),
     file: await startServer("file", "servers/reference.ts", [join(dir, "file")]),
     hono: await startServer("hono", "servers/hono.ts", [join(dir, "hono")], startFlags()),

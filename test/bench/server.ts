@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 
 /** A server process under test, pinned to one core. */
@@ -43,6 +44,12 @@ export async function startServer(
     throw new Error(`${name} has no pid`);
   }
   return { name, url, pid, stop: () => stop(child) };
+}
+
+/** An origin without an edge, as `npm start` runs it, its data in `dir` under its name. */
+export function startOurs(name: string, dir: string): Promise<Server> {
+  const flags = ["start", "--no-edge", "--json", "--port", "0", "--data", join(dir, name)];
+  return startServer(name, "../../origin/cli/main.ts", flags, startFlags());
 }
 
 async function firstLine(child: ChildProcess, name: string): Promise<string> {

@@ -8,7 +8,7 @@ import { Client, compileClient } from "./client.ts";
 import { cpuMicros } from "./cpu.ts";
 import { buildDir } from "./place.ts";
 import { createStream, interleaved, settle, type Samples, type Turn } from "./rounds.ts";
-import { startFlags, startServer, type Server } from "./server.ts";
+import { startOurs, startServer, type Server } from "./server.ts";
 import { pairedRatio, quartiles, rounded } from "./statistics.ts";
 
 const seconds = 1;
@@ -99,8 +99,7 @@ export async function benchSse(): Promise<void> {
   const servers: Server[] = [];
   try {
     for (const name of ["ours", "ours2"]) {
-      const flags = ["start", "--no-edge", "--json", "--port", "0", "--data", join(dir, name)];
-      servers.push(await startServer(name, "../../origin/cli/main.ts", flags, startFlags()));
+      servers.push(await startOurs(name, dir));
     }
     servers.push(await startServer("memory", "servers/reference.ts"));
     // Shows that the client is not the limit.

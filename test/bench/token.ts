@@ -9,7 +9,7 @@ import { compileClient } from "./client.ts";
 import { cpuMicros } from "./cpu.ts";
 import { buildDir } from "./place.ts";
 import { createStream, interleaved, settle, warmUp, type Samples, type Turn } from "./rounds.ts";
-import { clientCore, startFlags, startServer, type Server } from "./server.ts";
+import { clientCore, startOurs, startServer, type Server } from "./server.ts";
 import { pairedRatio, quartiles, rounded } from "./statistics.ts";
 import { wrk } from "./wrk.ts";
 
@@ -88,8 +88,7 @@ export async function benchToken(): Promise<void> {
   const servers: Server[] = [];
   try {
     for (const name of ["ours", "ours2"]) {
-      const flags = ["start", "--no-edge", "--json", "--port", "0", "--data", join(dir, name)];
-      servers.push(await startServer(name, "../../origin/cli/main.ts", flags, startFlags()));
+      servers.push(await startOurs(name, dir));
     }
     servers.push(await startServer("memory", "servers/reference.ts"));
     servers.push(await startServer("file", "servers/reference.ts", [join(dir, "file")]));

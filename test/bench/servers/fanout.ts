@@ -1,5 +1,6 @@
 /** The bare fan-out: what a connection POSTs is written to all connections that sent a GET, and nothing is looked at. */
 import { createServer, type Socket } from "node:net";
+import { announce } from "./announce.ts";
 
 const empty = "content-length: 0\r\n\r\n";
 const readers = new Set<Socket>();
@@ -24,10 +25,4 @@ const server = createServer((socket) => {
   socket.on("close", () => readers.delete(socket));
   socket.on("error", () => socket.destroy());
 });
-server.listen(0, "127.0.0.1", () => {
-  const address = server.address();
-  if (address !== null && typeof address === "object") {
-    console.log(`http://127.0.0.1:${address.port}`);
-  }
-});
-process.on("SIGTERM", () => process.exit(0));
+announce(server);
