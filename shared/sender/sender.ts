@@ -69,27 +69,27 @@ const table: Readonly<Record<SenderPhase, Row>> = {
     answered: noPost,
     lost: noPost,
     refused: noPost,
-    linkUp: (state) => just(withLink(state)),
-    linkDown: (state) => just(withoutLink(state)),
+    linkUp: (state) => stay(withLink(state)),
+    linkDown: (state) => stay(withoutLink(state)),
     heard: onHeardQuiet,
     sent: notAsked,
     close: (state, event) => end(closing(state, event)),
   },
   sending: {
-    appended: (state, event) => just(withAppended(state, event)),
+    appended: (state, event) => stay(withAppended(state, event)),
     alarm: (state, { nowMs }) => ({ state, effects: [arm(state, nowMs + watchdogMs)] }),
     answered: onAnswered,
     lost: onLost,
     refused: onRefused,
     // The POST ends first: two carriers at once would make replays of each other.
-    linkUp: (state) => just(withLink(state)),
-    linkDown: (state) => just(withoutLink(state)),
+    linkUp: (state) => stay(withLink(state)),
+    linkDown: (state) => stay(withoutLink(state)),
     heard: onHeardQuiet,
     sent: notAsked,
     close: closeLater,
   },
   waiting: {
-    appended: (state, event) => just(withAppended(state, event)),
+    appended: (state, event) => stay(withAppended(state, event)),
     alarm: onDue,
     answered: noPost,
     lost: noPost,
@@ -97,8 +97,8 @@ const table: Readonly<Record<SenderPhase, Row>> = {
     linkUp: (state, { nowMs }) =>
       state.memory.strikes === null || state.retryAtMs === Infinity
         ? go(withLink(state), nowMs)
-        : just(withLink(state)),
-    linkDown: (state) => just(withoutLink(state)),
+        : stay(withLink(state)),
+    linkDown: (state) => stay(withoutLink(state)),
     heard: onHeardWaiting,
     sent: notAsked,
     close: closeLater,
@@ -150,10 +150,7 @@ export function stepSender(state: SenderState, event: SenderEvent): SenderStep {
   return transition(state, event);
 }
 
-function just(state: SenderState): SenderStep {
-  return { state, effects: [] };
-}
-
+/** This state, and nothing to do. */
 function stay(state: SenderState): SenderStep {
   return { state, effects: [] };
 }
